@@ -1,0 +1,38 @@
+"""What colcon and pip install; package.xml says what rosdep brings."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+package_name = 'seg_ros'
+
+setup(
+    name=package_name,
+    version='0.1.0',
+    packages=find_packages(include=[package_name, f'{package_name}.*']),
+    package_data={package_name: ['weights/*.safetensors']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{package_name}']),
+        (f'share/{package_name}', ['package.xml']),
+        (f'share/{package_name}/launch', sorted(glob('launch/*.launch.py'))),
+        (f'share/{package_name}/config', sorted(glob('config/*.*'))),
+    ],
+    install_requires=['setuptools'],
+    extras_require={'test': ['pytest']},
+    python_requires='>=3.10',
+    # The weights are opened by their path.
+    zip_safe=False,
+    maintainer='seg_ros maintainers',
+    maintainer_email='maintainers@seg-ros.example',
+    description='Labels every pixel of camera streams with a light attention network.',
+    license='Apache-2.0',
+    entry_points={
+        'console_scripts': [
+            'seg_node = seg_ros.ros.node:main',
+            'image_source = seg_ros.ros.image_source:main',
+            'seg_predict = seg_ros.cli.predict:main',
+            'seg_train = seg_ros.training.train:main',
+            'seg_evaluate = seg_ros.training.evaluate:main',
+        ],
+    },
+)
