@@ -67,8 +67,11 @@ class LabelSet:
         :raises ConfigError: a key is missing or a value is not a list.
         """
         try:
-            return cls(tuple(values['names']), tuple(tuple(color) for color in values['colors']),
-                       tuple(values.get('ids', ())))
+            lists = values['names'], values['colors'], values.get('ids', [])
+            if not all(isinstance(value, list | tuple) for value in lists):
+                raise TypeError('not a list')  # text would be taken apart into letters
+            names, colors, ids = lists
+            return cls(tuple(names), tuple(tuple(color) for color in colors), tuple(ids))
         except (KeyError, TypeError, AttributeError) as error:
             raise ConfigError('classes: expected lists "names", "colors" and, if wanted, "ids", '
                               f'got {values!r}') from error

@@ -1,0 +1,28 @@
+"""The networks, by the name that a model file gives them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from seg_ros.errors import ConfigError
+from seg_ros.networks.asymmetric import AsymmetricNetwork
+
+NETWORKS: dict[str, type[nn.Module]] = {'asymmetric': AsymmetricNetwork}
+
+
+def build_network(architecture: str, arguments: Mapping[str, Any]) -> nn.Module:
+    """Build an untrained network.
+
+    :param architecture: a key of ``NETWORKS``.
+    :param arguments: the keyword arguments of its constructor, ``classes`` among them.
+    :raises ConfigError: no such architecture, or arguments that it cannot be built with.
+    """
+    if not isinstance(architecture, str) or architecture not in NETWORKS:
+        raise ConfigError(f'architecture {architecture!r}: known are {", ".join(NETWORKS)}')
+    try:
+        return NETWORKS[architecture](**arguments)
+    except (TypeError, ValueError, RuntimeError, ArithmeticError, AttributeError) as error:
+        reason = str(error).partition('\n')[0]  # torch adds its call stack
+        raise ConfigError(f'architecture {architecture!r} cannot be built with '
+                          f'{dict(arguments)!r}: {reason}') from error
