@@ -1,0 +1,28 @@
+"""The edge of every command: an error of the user is one line, never a traceback."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from seg_ros.errors import SegRosError
+
+
+def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser,
+        argv: Sequence[str] | None = None) -> int:
+    """Run a command on the process's arguments.
+
+    :return: exit code: 0 done, 1 failed while working, 2 wrong use, 130 interrupted.
+    """
+    arguments = parser.parse_args(argv)
+    try:
+        return command(arguments)
+    except SegRosError as error:
+        print(f'{parser.prog}: error: {error}', file=sys.stderr)
+        return error.exit_code
+    except OSError as error:  # a full disk, a folder without permission
+        where = f'{error.filename}: ' if error.filename else ''
+        print(f'{parser.prog}: error: {where}{error.strerror or error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f'{parser.prog}: interrupted', file=sys.stderr)
+        return 130

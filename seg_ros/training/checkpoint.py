@@ -1,0 +1,48 @@
+"""The state of a run on disk: written beside, then renamed, so that a kill leaves a whole one."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seg_ros.errors import TrainingError
+
+
+def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
+    """Write tensors, numbers and text.
+
+    :raises TrainingError: the disk is full or the folder is gone; the older file stays.
+    """
+    beside = path.with_name(f'.{path.name}.part')
+    try:
+        with open(beside, 'wb') as file:
+            torch.save(dict(state), file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise TrainingError(f'{path.resolve()}: cannot be written ({error}); free some space, '
+                            'then go on with --resume') from error
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read what ``save_checkpoint`` wrote; nothing but tensors and plain values is unpickled.
+
+    :raises TrainingError: missing or damaged.
+    """
+    try:
+        state = torch.load(path, map_location='cpu', weights_only=True)
+    except FileNotFoundError as error:
+        raise TrainingError(f'{path.resolve()}: no checkpoint to resume from; start the run '
+                            'without --resume') from error
+    except Exception as error:  # torch.load has no documented set of errors for damaged files
+        raise TrainingError(f'{path.resolve()}: damaged, or not written by seg_train; start the '
+                            'run again, with another --out') from error
+    if not isinstance(state, dict):
+        raise TrainingError(f'{path.resolve()}: is not the state of a run; give another --out')
+    return state

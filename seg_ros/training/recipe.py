@@ -1,0 +1,112 @@
+"""The recipe of a training run: one YAML file, checked when it is loaded."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from seg_ros.errors import ConfigError
+from seg_ros.training.augment import Augmentation
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what a run computes, but for the data.
+
+    :param architecture: name of the network.
+    :param arguments: its constructor's arguments without ``classes``.
+    :param epochs: how often every picture is seen.
+    :param batch: pictures a step.
+    :param learning_rate: highest rate; falls as (1 - progress) ** 0.9 after the warm-up.
+    :param weight_decay: of AdamW, on convolution kernels only.
+    :param warmup_steps: steps in which the rate rises from 0.
+    :param ema: decay per step of the averaged weights that are validated and kept.
+    :param drawn_share: drawn road scenes a picture, e.g. 0.08; only for the CamVid classes.
+    :param validate_every: epochs between validations; the last epoch always is.
+    :param seed: of initial weights, order and augmentation.
+    :param augmentation: the random views.
+    """
+
+    architecture: str = 'asymmetric'
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    epochs: int = 100
+    batch: int = 8
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.02
+    warmup_steps: int = 200
+    ema: float = 0.995
+    drawn_share: float = 0.0
+    validate_every: int = 1
+    seed: int = 0
+    augmentation: Augmentation = field(default_factory=Augmentation)
+
+    def __post_init__(self) -> None:
+        limits = {'epochs': (1, 100_000), 'batch': (1, 4096), 'learning_rate': (0, 10),
+                  'weight_decay': (0, 1), 'warmup_steps': (0, 1_000_000), 'ema': (0, 0.99999),
+                  'drawn_share': (0, 10), 'validate_every': (1, 100_000), 'seed': (0, 2**31)}
+        for name, (low, high) in limits.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not low <= value <= high:
+                raise ConfigError(f'{name} {value!r}: expected {low} to {high}')
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Read a recipe.
+
+    :raises ConfigError: unreadable, not a mapping, an unknown key, or a value out of range.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding='utf-8'))
+        return _from_mapping(Recipe, values, '')
+    except OSError as error:
+        raise ConfigError(f'{path.resolve()}: {error.strerror}; give the path of a recipe, e.g. '
+                          'config/train_camvid.yaml') from error
+    except ConfigError as error:
+        raise ConfigError(f'{path.resolve()}: {error}') from error
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
+        raise ConfigError(f'{path.resolve()}: is no YAML: {error}') from error
+
+
+def _from_mapping(cls: type, values: Any, where: str) -> Any:
+    if not isinstance(values, Mapping):
+        raise ConfigError(f'{where.rstrip(".") or "the file"}: expected "key: value" lines, '
+                          f'got {values!r}')
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    arguments = {}
+    for key, value in values.items():
+        if key not in fields:
+            near = difflib.get_close_matches(str(key), fields, 1, 0)
+            raise ConfigError(f'unknown key {where}{key}; did you mean {where}{near[0]}? '
+                              f'Known: {", ".join(fields)}')
+        arguments[key] = _convert(fields[key], value, f'{where}{key}')
+    return cls(**arguments)
+
+
+def _convert(target: dataclasses.Field, value: Any, where: str) -> Any:
+    if target.name == 'augmentation':
+        return _from_mapping(Augmentation, value, f'{where}.')
+    if target.type is float and type(value) is int:
+        return float(value)
+    for expected in (int, float, str):
+        if target.type is expected and type(value) is not expected:
+            raise ConfigError(f'{where}: expected {expected.__name__}, got {value!r}')
+    if target.name == 'arguments' and not isinstance(value, Mapping):
+        raise ConfigError(f'{where}: expected a mapping of arguments, got {value!r}')
+    if target.name in ('crop', 'scale'):
+        if not isinstance(value, list) or len(value) != 2 or not all(
+                type(number) in (int, float) for number in value):
+            raise ConfigError(f'{where}: expected a list of two numbers, got {value!r}')
+        return tuple(value)
+    return value
+
+
+def to_mapping(recipe: Recipe) -> dict[str, Any]:
+    """Plain values for YAML and JSON; reading them back gives the same recipe."""
+    values = dataclasses.asdict(recipe)
+    for name in ('crop', 'scale'):
+        values['augmentation'][name] = list(values['augmentation'][name])
+    return values

@@ -1,0 +1,95 @@
+"""Recipes: read, checked, and written back."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seg_ros.errors import ConfigError
+from seg_ros.training.augment import Augmentation
+from seg_ros.training.recipe import Recipe, load_recipe, to_mapping
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_recipe_of_the_shipped_weights_loads():
+    recipe = load_recipe(ROOT / 'config' / 'train_camvid.yaml')
+    assert recipe.architecture == 'asymmetric'
+    assert recipe.augmentation.crop[0] % 8 == 0
+    written = yaml.safe_load((ROOT / 'config' / 'train_camvid.yaml').read_text())
+    read = to_mapping(recipe)
+    for key, value in written.items():  # each value of the file has arrived where it belongs
+        assert read[key] == value or {k: read[key][k] for k in value} == value
+
+
+def test_values_left_out_take_their_defaults(tmp_path):
+    path = tmp_path / 'recipe.yaml'
+    path.write_text('epochs: 7\naugmentation:\n  contrast: 0\n')
+    assert load_recipe(path) == Recipe(epochs=7, augmentation=Augmentation(contrast=0.0))
+
+
+def test_recipe_survives_the_way_through_yaml(tmp_path, recipe):
+    path = tmp_path / 'again.yaml'
+    path.write_text(yaml.safe_dump(to_mapping(recipe(learning_rate=0.125))))
+    assert load_recipe(path) == recipe(learning_rate=0.125)
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    path = tmp_path / 'recipe.yaml'
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(path)
+    assert str(caught.value).startswith(f'{path}: ')
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(('text', 'said'), [
+    ('learning_rat: 1', 'unknown key learning_rat; did you mean learning_rate?'),
+    ('epoch: 1', 'unknown key epoch; did you mean epochs?'),
+    ('augmentation: {scales: [1, 2]}',
+     'unknown key augmentation.scales; did you mean augmentation.scale?'),
+    ('5: 1', 'unknown key 5'), ('zzz: 1', 'unknown key zzz; did you mean'),
+    ('epochs: many', "epochs: expected int, got 'many'"), ('epochs: 1.5', 'epochs: expected int'),
+    ('epochs: true', 'epochs: expected int, got True'), ('epochs: ', 'epochs: expected int'),
+    ('learning_rate: true', 'learning_rate: expected float'),
+    ('learning_rate: "0.1"', 'learning_rate: expected float'),
+    ('architecture: 5', 'architecture: expected str'),
+    ('arguments: [1]', 'arguments: expected a mapping'),
+    ('augmentation: {crop: 320}', 'augmentation.crop: expected a list of two numbers'),
+    ('augmentation: {crop: [320]}', 'augmentation.crop: expected a list of two numbers'),
+    ('augmentation: {scale: [a, b]}', 'augmentation.scale: expected a list of two numbers'),
+    ('augmentation: {scale: [true, 2]}', 'augmentation.scale: expected a list of two numbers'),
+    ('augmentation: {crop: [320.0, 400]}', 'crop height 320.0'),
+    ('augmentation: {crop: [320, 401]}', 'crop width 401 must be a multiple of 8'),
+    ('augmentation: {brightness: much}', 'augmentation.brightness: expected float'),
+    ('augmentation: ', 'augmentation: expected "key: value" lines, got None'),
+    ('epochs: 0', 'epochs 0: expected 1 to 100000'), ('batch: 0', 'batch 0: expected 1'),
+    ('batch: -8', 'batch -8'), ('learning_rate: -1', 'learning_rate -1'),
+    ('learning_rate: .nan', 'learning_rate nan: expected 0 to 10'),
+    ('learning_rate: .inf', 'learning_rate inf'), ('weight_decay: 2', 'weight_decay 2'),
+    ('ema: 1', 'ema 1.0: expected 0 to 0.99999'), ('seed: -1', 'seed -1'),
+    ('drawn_share: -0.1', 'drawn_share -0.1'), ('validate_every: 0', 'validate_every 0'),
+    ('warmup_steps: -1', 'warmup_steps -1'),
+    ('', 'the file: expected "key: value" lines, got None'), ('- 1', 'the file: expected'),
+    ('epochs', 'the file: expected'), ('a: [', 'is no YAML'), ('a: &x\n  - *y', 'is no YAML'),
+    ('seed: 2024-13-99', 'is no YAML'), ('!!python/object/apply:os.getcwd []', 'is no YAML'),
+])
+def test_fault_is_told_with_its_place(tmp_path, text, said):
+    assert said in refused(tmp_path, text)
+
+
+def test_whole_number_is_accepted_for_a_float(tmp_path):
+    path = tmp_path / 'recipe.yaml'
+    path.write_text('learning_rate: 1\naugmentation: {scale: [1, 2], saturation: 0}\n')
+    recipe = load_recipe(path)
+    assert recipe.learning_rate == 1.0 and recipe.augmentation.scale == (1, 2)
+
+
+def test_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ConfigError, match='none.yaml: No such file .*give the path of a recipe'):
+        load_recipe(tmp_path / 'none.yaml')
+    with pytest.raises(ConfigError, match='Is a directory'):
+        load_recipe(tmp_path)
+    (tmp_path / 'binary').write_bytes(b'\xff\xfe\x00\x80')
+    with pytest.raises(ConfigError, match='is no YAML'):
+        load_recipe(tmp_path / 'binary')
