@@ -1,0 +1,132 @@
+"""From frames at the camera's size to the class of each of their pixels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from seg_ros.errors import ConfigError, ImageError
+from seg_ros.inference.engines import Engine
+from seg_ros.labels import UNKNOWN
+from seg_ros.model_file import Model, input_size
+
+MIN_SIDE, MAX_SIDE = 32, 8192
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """What is seen in one frame.
+
+    :param labels: (H, W) uint8 class ids; 255 is unknown.
+    :param confidence: (H, W) uint8 probability of the most probable class, 255 for 1; also
+        where the label is unknown.
+    """
+
+    labels: np.ndarray
+    confidence: np.ndarray
+
+
+class Segmenter:
+    """Labels frames of any size.
+
+    :param model: whose classes and training size are used; ``engine`` runs its network.
+    :param network_size: height and width that frames are given to the network at, each 32 to
+        8192; by default the frame's shape at about the area that the network was trained for.
+    :param output_size: height and width of the result; by default the frame's.
+    :raises ConfigError: a size out of its range.
+    """
+
+    def __init__(self, model: Model, engine: Engine,
+                 network_size: tuple[int, int] | None = None,
+                 output_size: tuple[int, int] | None = None) -> None:
+        _check_size('network size', network_size, MIN_SIDE)
+        _check_size('output size', output_size, 1)
+        self.labels = model.spec.labels
+        self.engine = engine
+        self._spec = model.spec
+        self._network_size = network_size
+        self._output_size = output_size
+        self._id_of_channel: np.ndarray | None = None
+        if self.labels.ids != tuple(range(len(self.labels))):
+            self._id_of_channel = np.full(256, UNKNOWN, np.uint8)
+            self._id_of_channel[:len(self.labels)] = self.labels.ids
+
+    def segment(self, frames: Sequence[np.ndarray],
+                min_confidence: float = 0.0) -> list[Segmentation]:
+        """Label frames; those that reach the network at one size go as one batch.
+
+        :param frames: each (H, W, 3) uint8 RGB, H and W at least 1.
+        :param min_confidence: probability, 0..1, below which a pixel becomes unknown.
+        :return: one for each frame, in their order.
+        :raises ImageError: a frame is not such an array.
+        :raises EngineError: the inference failed.
+        """
+        batches: dict[tuple[int, int], list[int]] = {}
+        for index, frame in enumerate(frames):
+            _check_frame(frame)
+            batches.setdefault(self._size_at_network(frame), []).append(index)
+        results: dict[int, Segmentation] = {}
+        for (height, width), indices in batches.items():
+            pictures = np.empty((len(indices), height, width, 3), np.uint8)
+            for picture, index in zip(pictures, indices, strict=True):
+                resize_picture(frames[index], picture)
+            labels, confidence = self.engine.infer(pictures)
+            for position, index in enumerate(indices):
+                size = self._output_size or frames[index].shape[:2]
+                results[index] = self._finish(labels[position], confidence[position], size,
+                                              min_confidence)
+        return [results[index] for index in range(len(frames))]
+
+    def warm_up(self, height: int, width: int) -> None:
+        """Make the engine ready for frames of this size, so that the first is not late.
+
+        :raises EngineError: the inference failed.
+        """
+        self.segment([np.zeros((height, width, 3), np.uint8)])
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
+
+    def _size_at_network(self, frame: np.ndarray) -> tuple[int, int]:
+        return self._network_size or input_size(self._spec, *frame.shape[:2])
+
+    def _finish(self, labels: np.ndarray, confidence: np.ndarray, size: tuple[int, int],
+                min_confidence: float) -> Segmentation:
+        if self._id_of_channel is not None:
+            labels = cv2.LUT(labels, self._id_of_channel)
+        if min_confidence > 0:
+            labels = np.where(confidence < min_confidence * 255, np.uint8(UNKNOWN), labels)
+        return Segmentation(_resize_map(labels, size), _resize_map(confidence, size))
+
+
+def resize_picture(frame: np.ndarray, out: np.ndarray) -> None:
+    """Resize (H, W, 3) uint8 into ``out``; the pictures' edges coincide.
+
+    Halved by areas as often as possible, the rest bilinearly: nearly as free of aliasing as
+    INTER_AREA and ten times as fast at 1080p.
+    """
+    height, width = out.shape[:2]
+    while frame.shape[0] >= 2 * height and frame.shape[1] >= 2 * width:
+        half = (frame.shape[1] // 2, frame.shape[0] // 2)
+        frame = cv2.resize(frame, half, interpolation=cv2.INTER_AREA)
+    cv2.resize(frame, (width, height), dst=out, interpolation=cv2.INTER_LINEAR)
+
+
+def _resize_map(values: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    # INTER_NEAREST takes the pixel's corner for its centre and so shifts the map by up to half
+    # a pixel.
+    return cv2.resize(values, size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
+
+
+def _check_size(what: str, size: tuple[int, int] | None, smallest: int) -> None:
+    if size is not None and (len(size) != 2 or not all(
+            isinstance(side, int) and smallest <= side <= MAX_SIDE for side in size)):
+        raise ConfigError(f'{what} {size!r}: expected height and width, {smallest} to {MAX_SIDE}')
+
+
+def _check_frame(frame: np.ndarray) -> None:
+    if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or 0 in frame.shape:
+        raise ImageError(f'a frame is {frame.dtype} of shape {frame.shape}; expected uint8 of '
+                         'shape (height, width, 3), neither of them 0')
