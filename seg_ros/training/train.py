@@ -1,6 +1,7 @@
 """seg_train: train a network on a folder of pictures and labels."""
 
 import argparse
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from torch import nn
 from tqdm import tqdm
 
+from seg_ros import __version__
 from seg_ros.cli.edge import run
 from seg_ros.errors import ConfigError, DataError, ModelFileError, TrainingError
 from seg_ros.labels import CAMVID
@@ -88,12 +90,25 @@ class _Validation:
 
     def __call__(self, network: nn.Module) -> dict[str, Any]:
         scores = validate(network, self.spec, self.data, drawn=self.recipe.drawn_share > 0)
-        provenance = {'data': f'{self.data.root.name}, train split', 'epochs': self.trainer.epoch,
-                      'recipe': to_mapping(self.recipe), 'validation': scores}
+        provenance = {'data': f'{self.data.root.resolve().name}, train split',
+                      'epochs': self.trainer.epoch, 'recipe': to_mapping(self.recipe),
+                      'version': __version__, 'commit': _commit(), 'validation': scores}
         save_model(self.out / 'last.safetensors', network, ModelSpec(
             self.spec.architecture, self.spec.arguments, self.spec.labels, self.spec.mean,
             self.spec.std, self.spec.training_size, provenance))
         return scores
+
+
+def _commit() -> str | None:
+    """Commit of the checkout that this code is part of; None for an installed package."""
+    git = ['git', '-C', str(Path(__file__).parent)]
+    try:
+        for command in (['ls-files', '--error-unmatch', Path(__file__).name],
+                        ['describe', '--always', '--abbrev=40', '--dirty', '--exclude=*']):
+            found = subprocess.run([*git, *command], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()
 
 
 def _prepare_folder(out: Path, resume: bool) -> None:

@@ -160,8 +160,9 @@ def test_contrast_keeps_the_mean():
     ({'crop': (100, 96)}, 'crop height 100 must be a multiple of 8'),
     ({'crop': (96, 24)}, 'crop width 24'), ({'crop': (96.0, 96)}, 'crop height 96.0'),
     ({'crop': (10**9, 96)}, 'crop height'),
-    ({'scale': (2.0, 1.0)}, 'scale .2.0, 1.0. must be two factors'), ({'scale': (0.0, 1)}, 'scale'),
-    ({'scale': (1, 11)}, 'scale'), ({'scale': (float('nan'), 1)}, 'scale'),
+    ({'scale': (2.0, 1.0)}, 'scale .2.0, 1.0. must be two factors'),
+    ({'scale': (0.0, 1)}, 'scale'), ({'scale': (1, 11)}, 'scale'),
+    ({'scale': (float('nan'), 1)}, 'scale'),
     ({'brightness': 1.0}, 'brightness 1.0 must be at least 0 and below 1'),
     ({'contrast': -0.1}, 'contrast'), ({'saturation': float('nan')}, 'saturation')])
 def test_unusable_values_are_refused(values, said):

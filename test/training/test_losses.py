@@ -45,7 +45,8 @@ def test_void_is_not_part_of_the_mean():
 
 def test_void_gets_no_gradient():
     logits = two_by_two().requires_grad_()
-    cross_entropy(logits, torch.tensor([[[255, 0], [255, 1]]]), torch.tensor([1.0, 3.0])).backward()
+    target = torch.tensor([[[255, 0], [255, 1]]])
+    cross_entropy(logits, target, torch.tensor([1.0, 3.0])).backward()
     assert (logits.grad[..., 0] == 0).all()
     # (weight / sum of weights) * (p - 1) = 1/4 * (3/4 - 1) for the pixel of class 0.
     assert logits.grad[0, 0, 0, 1].item() == pytest.approx(-1 / 16, rel=1e-5)
