@@ -1,0 +1,98 @@
+"""The node's parameters: one table, from which declarations, checks and config/seg.yaml follow."""
+
+import re
+import textwrap
+from typing import Any
+
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+
+from seg_ros.errors import ConfigError
+from seg_ros.inference.engines import ENGINES, PRECISIONS
+from seg_ros.ros.parameter import Parameter
+
+
+class SizeParameter(Parameter):
+    """A size as text, width x height, or nothing."""
+
+    def _allows(self, value: Any) -> bool:
+        return not value or read_size(value) is not None
+
+    def expected(self) -> str:
+        return 'a size such as 480x360 (width x height, each 32 to 8192) or nothing'
+
+
+PARAMETERS = (
+    Parameter('model', '', 'Path of the model file; empty: the one that ships.'),
+    Parameter('engine', 'auto', 'What runs the network; auto: torch on a CUDA GPU, else openvino '
+              'where installed, else torch.', choices=ENGINES),
+    Parameter('device', 'auto', 'Where the engine runs: auto, cpu, cuda, cuda:1, ...'),
+    Parameter('precision', 'auto', 'Arithmetic of the network; auto: float16 on a GPU, float32 '
+              'on a CPU.', choices=PRECISIONS),
+    Parameter('threads', 0, 'CPU threads of the engine; 0: one per core.', 0, 1024),
+    Parameter('reliability', 'best_effort', 'How images are subscribed to; a reliable '
+              'subscription hears reliable publishers only.',
+              choices=('best_effort', 'reliable')),
+    Parameter('encoding_override', '', 'Encoding to assume whatever the images claim, e.g. '
+              'bgr8; empty: believe them.'),
+    SizeParameter('network_size', '', 'Size at which the network sees the pictures, as 480x360 '
+              "(width x height); empty: the camera's shape at the training area."),
+    SizeParameter('output_size', '', "Size of all outputs, as 640x480; empty: the camera's."),
+    Parameter('min_confidence', 0.0, 'Pixels whose class is less probable than this become '
+              'unknown (255).', 0.0, 1.0, live=True),
+    Parameter('overlay_alpha', 0.5, 'Weight of the colours over the picture in the overlay.',
+              0.0, 1.0, live=True),
+    Parameter('autostart', True, 'Configure and activate by itself; false: wait for lifecycle '
+              'commands.'),
+    Parameter('no_frames_after_s', 5.0, 'Warn after this many seconds without an image.',
+              0.1, 3600.0, live=True),
+    Parameter('diagnostics_period_s', 1.0, 'Seconds between messages on /diagnostics.',
+              0.1, 3600.0, live=True),
+)
+TABLE = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+def declare_parameters(node: Node) -> None:
+    """Declare the whole table.
+
+    :raises ConfigError: a value given at start-up cannot be used.
+    """
+    for row in PARAMETERS:
+        try:
+            node.declare_parameter(row.name, row.default, row.descriptor())
+            read_parameter(node, row.name)
+        except ParameterException as error:  # says the parameter and the value
+            raise ConfigError(f'{error}; expected {row.expected()}') from error
+
+
+def read_parameter(node: Node, name: str) -> Any:
+    """Current value of a parameter, as its type in the table."""
+    return TABLE[name].check(node.get_parameter(name).value)
+
+
+def read_size(text: str) -> tuple[int, int] | None:
+    """Read ``WIDTHxHEIGHT`` as (height, width); None where it is not one."""
+    match = re.fullmatch(r'(\d{2,4})x(\d{2,4})', text)
+    if match is None:
+        return None
+    width, height = int(match[1]), int(match[2])
+    return (height, width) if 32 <= min(width, height) and max(width, height) <= 8192 else None
+
+
+def default_yaml() -> str:
+    """Text of config/seg.yaml: every parameter with its default and what it does."""
+    lines = ['# Parameters of the seg_ros node with their defaults.',
+             '# Written by: python -m seg_ros.ros.config > config/seg.yaml', '/**:',
+             '  ros__parameters:']
+    for row in PARAMETERS:
+        note = f'{row.description} Expected: {row.expected()}.'
+        note += ' Can change while running.' if row.live else ''
+        lines += [f'    # {line}' for line in textwrap.wrap(note, 93)]
+        value = row.default
+        text = f"'{value}'" if isinstance(value, str) else str(value).lower()
+        lines.append(f'    {row.name}: {text}')
+    return '\n'.join(lines) + '\n'
+
+
+if __name__ == '__main__':
+    print(default_yaml(), end='')

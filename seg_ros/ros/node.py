@@ -1,0 +1,222 @@
+"""seg_node: the managed node that labels every frame of a camera."""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.timer import Timer
+
+from seg_ros.errors import ConfigError, SegRosError
+from seg_ros.inference.engines import create_engine
+from seg_ros.inference.segmenter import Segmenter
+from seg_ros.labels import LabelSet
+from seg_ros.model_file import load_model
+from seg_ros.ros.camera_stream import CameraStream
+from seg_ros.ros.config import TABLE, declare_parameters, read_parameter, read_size
+from seg_ros.ros.diagnostics import make_diagnostics
+from seg_ros.ros.silence import explain_silence
+
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+CLASS_PARAMETERS: dict[str, tuple[list, str]] = {
+    'class_names': ([''], 'Names of the published classes, in the order of class_colors.'),
+    'class_colors': ([0], 'Red, green, blue of each class in turn, 0..255.')}
+WARM_UP_SIZE = (480, 640)  # the commonest camera; another size costs its first frame some time
+
+
+class SegmentationNode(LifecycleNode):
+    """Subscribes to ``image`` and publishes ``segmentation/...``.
+
+    :raises ConfigError: a parameter given at start-up cannot be used.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('segmentation')
+        declare_parameters(self)
+        self._changing_classes = False
+        for name, (empty, description) in CLASS_PARAMETERS.items():
+            self.declare_parameter(name, empty, ParameterDescriptor(
+                description=f'{description} Read-only.'), ignore_override=True)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self._segmenter: Segmenter | None = None
+        self._stream: CameraStream | None = None
+        self._warned_of_silence = False
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
+        self._diagnostics_timer = self.create_timer(read_parameter(self, 'diagnostics_period_s'),
+                                                    self._publish_diagnostics)
+        self.create_timer(0.5, self._watch_silence)
+        self._autostart_timer: Timer | None = None
+        if read_parameter(self, 'autostart'):
+            self._autostart_timer = self.create_timer(0.0, self._autostart)
+
+    # Lifecycle: rclpy turns an exception in a transition into ERROR without logging it.
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return self._guard('configure', self._configure, undo=self._release)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return self._guard('activate', self._activate, undo=self._deactivate)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return self._guard('deactivate', self._deactivate)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return self._guard('clean up', self._release)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return self._guard('shut down', self._release)
+
+    def _guard(self, what: str, work: Callable[[], None],
+               undo: Callable[[], None] | None = None) -> TransitionCallbackReturn:
+        try:
+            work()
+        except SegRosError as error:
+            self.get_logger().error(f'cannot {what}: {error}')
+        except Exception:  # a fault of ours: shown whole, and the node stays in its state
+            self.get_logger().error(f'cannot {what}:\n{traceback.format_exc()}')
+        else:
+            return SUCCESS
+        if undo is not None:
+            undo()
+        return FAILURE
+
+    def _configure(self) -> None:
+        values = {name: read_parameter(self, name) for name in TABLE}
+        model = load_model(values['model'])
+        engine = create_engine(model, values['engine'], values['device'], values['precision'],
+                               values['threads'])
+        self._segmenter = Segmenter(model, engine, read_size(values['network_size']),
+                                    read_size(values['output_size']))
+        self._segmenter.warm_up(*WARM_UP_SIZE)
+        self._stream = CameraStream(self, self._segmenter, values['reliability'],
+                                    values['encoding_override'])
+        self._show_classes(model.spec.labels)
+        self.get_logger().info(
+            f'{model.path} ({model.spec.architecture}, {len(model.spec.labels)} classes) on '
+            f'{engine.name}, {engine.device}, {engine.precision}')
+
+    def _activate(self) -> None:
+        if self._stream is None:
+            raise ConfigError('the node is not configured; configure it first')
+        self._warned_of_silence = False
+        self._stream.start()
+        self.get_logger().info(f'labelling {self._stream.topic}')
+
+    def _deactivate(self) -> None:
+        if self._stream is not None:
+            self._stream.stop()
+
+    def _release(self) -> None:
+        """Give back everything that configure took."""
+        if self._stream is not None:
+            self._stream.destroy()
+        if self._segmenter is not None:
+            self._segmenter.close()
+        self._stream = self._segmenter = None
+
+    def _autostart(self) -> None:
+        if self._autostart_timer is not None:
+            self.destroy_timer(self._autostart_timer)
+            self._autostart_timer = None
+        if self.trigger_configure() == SUCCESS:
+            self.trigger_activate()
+
+    # Parameters
+
+    def _check_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            if parameter.name in CLASS_PARAMETERS and not self._changing_classes:
+                return SetParametersResult(successful=False, reason=(
+                    f'parameter {parameter.name}: read-only; it follows from the model file'))
+            if parameter.name in TABLE:
+                row = TABLE[parameter.name]
+                if self._stream is not None and not row.live:
+                    return SetParametersResult(successful=False, reason=(
+                        f'parameter {parameter.name}: cannot change while the node is '
+                        'configured; deactivate and clean it up first'))
+                try:
+                    row.check(parameter.value)
+                except ConfigError as error:
+                    return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _show_classes(self, labels: LabelSet) -> None:
+        self._changing_classes = True
+        try:
+            self.set_parameters([
+                Parameter('class_names', value=list(labels.names)),
+                Parameter('class_colors', value=[c for color in labels.colors for c in color])])
+        finally:
+            self._changing_classes = False
+
+    # Watching
+
+    def _publish_diagnostics(self) -> None:
+        self._diagnostics_timer.timer_period_ns = int(
+            1e9 * read_parameter(self, 'diagnostics_period_s'))  # it may have changed
+        engine = {} if self._segmenter is None else {
+            'engine': self._segmenter.engine.name, 'device': self._segmenter.engine.device,
+            'precision': self._segmenter.engine.precision}
+        state = self._state_machine.current_state[1]
+        self._diagnostics.publish(make_diagnostics(self, state, self._stream, engine,
+                                                   read_parameter(self, 'no_frames_after_s')))
+
+    def _watch_silence(self) -> None:
+        """Warn once when frames stay away, and again when they came back and stay away."""
+        if self._stream is None or not self._stream.listening:
+            return
+        silence_s = self._stream.statistics.silence_s
+        if silence_s <= read_parameter(self, 'no_frames_after_s'):
+            self._warned_of_silence = False
+        elif not self._warned_of_silence:
+            self._warned_of_silence = True
+            self.get_logger().warning(explain_silence(self, self._stream.topic, self._stream.qos,
+                                                      silence_s))
+
+    def destroy_node(self) -> None:
+        self._release()
+        super().destroy_node()
+
+
+def _init(args: Sequence[str] | None) -> None:
+    try:
+        rclpy.init(args=args)
+    except RuntimeError as error:  # what rclpy raises for --ros-args that it cannot read
+        raise ConfigError(str(error).splitlines()[0]) from error
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to stop.
+
+    :return: exit code: 0 after Ctrl-C or a shutdown, 2 for parameters that cannot be used.
+    """
+    node = None
+    try:
+        _init(args)
+        node = SegmentationNode()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except ConfigError as error:
+        print(f'seg_node: error: {error}', file=sys.stderr)
+        return 2
+    except RuntimeError:  # from what was in hand when a signal ended the context
+        if rclpy.ok():
+            raise
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What is published for each labelled frame, and only for those who listen."""
+
+import inspect
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import CameraInfo, Image
+from std_msgs.msg import Header
+
+from seg_ros.inference.segmenter import Segmentation
+from seg_ros.labels import LabelSet
+from seg_ros.render import colorize, draw_overlay
+from seg_ros.ros.camera_info import scale_camera_info
+from seg_ros.ros.messages import to_image
+
+# Depth 1: a late label image is worse than a missing one. Reliable: RViz hears nothing else.
+OUTPUT_QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
+                        reliability=ReliabilityPolicy.RELIABLE)
+LATCHED_QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
+                         reliability=ReliabilityPolicy.RELIABLE,
+                         durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+IMAGES = ('labels', 'confidence', 'overlay', 'color')
+HAS_MATCHED_EVENTS = 'matched' in inspect.signature(PublisherEventCallbacks.__init__).parameters
+
+
+class Outputs:
+    """The publishers of one camera.
+
+    :param on_listeners_changed: called in the executor when a listener came or went; never
+        where the distro has no matched events (before Jazzy).
+    """
+
+    def __init__(self, node: Node, labels: LabelSet,
+                 on_listeners_changed: Callable[[], None]) -> None:
+        self._node = node
+        self._palette = labels.palette
+        events = {}
+        if HAS_MATCHED_EVENTS:
+            events = {'event_callbacks': PublisherEventCallbacks(
+                matched=lambda _info: on_listeners_changed())}
+        self._publishers: dict[str, Publisher] = {
+            name: node.create_publisher(Image, f'segmentation/{name}', OUTPUT_QOS, **events)
+            for name in IMAGES}
+        self._publishers['camera_info'] = node.create_publisher(
+            CameraInfo, 'segmentation/camera_info', OUTPUT_QOS, **events)
+        self._label_info = publish_label_info(node, labels)
+
+    def wanted(self) -> bool:
+        """Whether anybody listens to any output; yes where that cannot be followed."""
+        return not HAS_MATCHED_EVENTS or any(self._has_listener(name) for name in self._publishers)
+
+    def _has_listener(self, name: str) -> bool:
+        return self._publishers[name].get_subscription_count() > 0
+
+    def publish(self, rgb: np.ndarray, segmentation: Segmentation, header: Header,
+                info: CameraInfo | None, overlay_alpha: float) -> None:
+        """Publish one labelled frame; an output without a listener is not computed.
+
+        :param rgb: (H, W, 3) uint8, the frame at the camera's size.
+        :param header: of the input; every output keeps it.
+        :param info: calibration of the input, if one is known.
+        """
+        labels = segmentation.labels
+        height, width = labels.shape
+        images: dict[str, Callable[[], np.ndarray]] = {
+            'labels': lambda: labels,
+            'confidence': lambda: segmentation.confidence,
+            'overlay': lambda: draw_overlay(_resize(rgb, height, width), labels, self._palette,
+                                            overlay_alpha),
+            'color': lambda: colorize(labels, self._palette)}
+        for name, compute in images.items():
+            if self._has_listener(name):
+                array = compute()
+                encoding = 'mono8' if array.ndim == 2 else 'rgb8'
+                self._publishers[name].publish(to_image(array, encoding, header))
+        if info is not None and self._has_listener('camera_info'):
+            self._publishers['camera_info'].publish(
+                scale_camera_info(info, header, width, height))
+
+    def destroy(self) -> None:
+        """Take all topics away."""
+        for publisher in self._publishers.values():
+            self._node.destroy_publisher(publisher)
+        if self._label_info is not None:
+            self._node.destroy_publisher(self._label_info)
+
+
+def _resize(rgb: np.ndarray, height: int, width: int) -> np.ndarray:
+    if rgb.shape[:2] == (height, width):
+        return rgb
+    return cv2.resize(rgb, (width, height), interpolation=cv2.INTER_LINEAR)
+
+
+def publish_label_info(node: Node, labels: LabelSet) -> Publisher | None:
+    """Publish the classes once, for whoever comes; None where vision_msgs is not installed."""
+    try:
+        from vision_msgs.msg import LabelInfo, VisionClass
+    except ImportError:
+        return None
+    publisher = node.create_publisher(LabelInfo, 'segmentation/label_info', LATCHED_QOS)
+    message = LabelInfo()
+    message.header.stamp = node.get_clock().now().to_msg()
+    message.class_map = [VisionClass(class_id=id_, class_name=name)
+                         for id_, name in zip(labels.ids, labels.names, strict=True)]
+    publisher.publish(message)
+    return publisher

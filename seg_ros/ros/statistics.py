@@ -1,0 +1,79 @@
+"""What happened to the frames of one camera: counts and times, from any thread."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+
+WINDOW = 300  # frames that percentiles are taken over: ten seconds at 30 Hz
+
+
+class FrameStatistics:
+    """Counts since activation, and the stages' times over the last frames.
+
+    ``received`` frames end as ``processed``, ``dropped`` for a newer one, ``refused`` as
+    malformed or ``failed`` in the engine.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(('received', 'processed', 'dropped', 'refused', 'failed'), 0)
+        self._times_ms: dict[str, deque[float]] = {}
+        self._last_error = ''
+        self._failing = False
+        self._last_frame_s = time.monotonic()
+
+    def count_received(self, dropped_older: bool) -> None:
+        with self._lock:
+            self._counts['received'] += 1
+            self._counts['dropped'] += dropped_older
+            self._last_frame_s = time.monotonic()
+
+    def count_processed(self, times_ms: Mapping[str, float]) -> None:
+        """:param times_ms: milliseconds by name of the stage."""
+        with self._lock:
+            self._counts['processed'] += 1
+            self._failing = False
+            for stage, value in times_ms.items():
+                self._times_ms.setdefault(stage, deque(maxlen=WINDOW)).append(value)
+
+    def count_refused(self, reason: str) -> None:
+        with self._lock:
+            self._counts['refused'] += 1
+            self._last_error = reason
+
+    def count_failed(self, reason: str) -> None:
+        with self._lock:
+            self._counts['failed'] += 1
+            self._last_error = reason
+            self._failing = True
+
+    def restart_wait(self) -> None:
+        """Begin to wait for frames now, as after subscribing."""
+        with self._lock:
+            self._last_frame_s = time.monotonic()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the engine failed at the last frame that it was given."""
+        with self._lock:
+            return self._failing
+
+    @property
+    def silence_s(self) -> float:
+        """Seconds since the last frame arrived, or since the wait began."""
+        with self._lock:
+            return time.monotonic() - self._last_frame_s
+
+    def values(self) -> dict[str, str]:
+        """All of it as text, in the order in which it is shown in diagnostics."""
+        with self._lock:
+            shown = {name: str(count) for name, count in self._counts.items()}
+            for stage, times in self._times_ms.items():
+                p50, p95 = np.percentile(list(times), (50, 95))
+                shown[f'{stage}_p50_ms'] = f'{p50:.1f}'
+                shown[f'{stage}_p95_ms'] = f'{p95:.1f}'
+            shown['last_error'] = self._last_error
+            return shown

@@ -1,0 +1,104 @@
+"""Every transition of the managed node, and what happens when it fails."""
+
+import signal
+import time
+
+import pytest
+from conftest import make_image, wait_until
+
+from seg_ros.drawn_scene import DrawnScene
+from seg_ros.labels import CAMVID
+
+
+def test_every_transition_in_turn(robot):
+    node = robot.start_node(autostart='false', wait='')
+    assert robot.state() == 'unconfigured'
+    labels = robot.listen('/segmentation/labels')
+    publisher = robot.publisher()
+    image = make_image(DrawnScene(1, 640, 480).frame(0.0)[0])
+    for _ in range(2):
+        assert robot.change_state('configure')
+        assert robot.state() == 'inactive'
+        assert robot.change_state('activate')
+        assert robot.state() == 'active'
+        robot.wait_for_subscriber(publisher)
+        robot.label(publisher, image, labels)
+        assert robot.change_state('deactivate')
+        assert robot.state() == 'inactive'
+        wait_until(lambda: publisher.get_subscription_count() == 0, 'the subscription to end')
+        assert robot.change_state('cleanup')
+        assert robot.state() == 'unconfigured'
+        labels.clear()
+    assert robot.change_state('shutdown')
+    assert robot.state() == 'finalized'
+    assert node.stop() == 0
+
+
+def test_nothing_is_published_while_inactive(robot):
+    robot.start_node()
+    labels = robot.listen('/segmentation/labels')
+    publisher = robot.publisher()
+    image = make_image(DrawnScene(1, 640, 480).frame(0.0)[0])
+    robot.label(publisher, image, labels)
+    assert robot.change_state('deactivate')
+    labels.clear()
+    for _ in range(5):
+        publisher.publish(image)
+        time.sleep(0.1)
+    assert not labels
+    assert robot.change_state('activate')
+    robot.label(publisher, image, labels)
+
+
+@pytest.mark.parametrize(('parameters', 'complaint'), [
+    ({'model': '/no/such/model.safetensors'}, r'/no/such/model\.safetensors: no such model file'),
+    ({'engine': 'torch', 'device': 'cuda:7'}, r'cuda:7'),
+])
+def test_failed_configure_leaves_node_unconfigured_and_answering(robot, parameters, complaint):
+    node = robot.start_node(wait='cannot configure', **parameters)
+    node.wait_for_log(complaint)
+    assert 'Traceback' not in node.log
+    assert robot.state() == 'unconfigured'
+    for name in parameters:  # corrected in place, it comes up
+        assert robot.set_parameter(name, 'auto' if name != 'model' else '')[0]
+    assert robot.change_state('configure')
+    assert robot.state() == 'inactive'
+    assert node.stop() == 0
+
+
+def test_damaged_model_file_is_refused_by_name(robot, tmp_path):
+    damaged = tmp_path / 'damaged.safetensors'
+    damaged.write_bytes(b'\x10\x00\x00\x00\x00\x00\x00\x00{"a": 1}')
+    node = robot.start_node(wait='cannot configure', model=damaged)
+    assert str(damaged) in node.log
+    assert 'Traceback' not in node.log
+    assert robot.state() == 'unconfigured'
+
+
+@pytest.mark.parametrize('signal_number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('autostart', ['true', 'false'])
+def test_ends_quietly_on_a_signal(robot, signal_number, autostart):
+    node = robot.start_node(autostart=autostart, wait='labelling' if autostart == 'true' else '')
+    robot.state()
+    assert node.stop(signal_number) == 0
+    assert 'Traceback' not in node.log
+
+
+def test_ends_quietly_in_the_middle_of_a_stream(robot):
+    node = robot.start_node()
+    labels = robot.listen('/segmentation/labels')
+    robot.start('seg_ros.ros.image_source', '--ros-args', '-p', 'rate_hz:=30.0')
+    wait_until(lambda: len(labels) > 3, 'labels')
+    assert node.stop() == 0
+    assert 'Traceback' not in node.log
+
+
+def test_classes_are_parameters_that_clients_can_only_read(robot):
+    robot.start_node()
+    assert tuple(robot.get_parameter('class_names')) == CAMVID.names
+    assert list(robot.get_parameter('class_colors')) == [c for rgb in CAMVID.colors for c in rgb]
+    for name, value in (('class_names', ['a', 'b']), ('class_colors', [1, 2, 3])):
+        successful, reason = robot.set_parameter(name, value)
+        assert not successful
+        assert 'read-only' in reason
+    assert tuple(robot.get_parameter('class_names')) == CAMVID.names
