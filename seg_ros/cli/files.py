@@ -1,0 +1,49 @@
+"""Result files: whole or not there, whatever happens while they are written."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Give a path beside ``path`` to write to; renamed when the block ends, removed if it fails.
+
+    :raises OSError: it cannot be renamed.
+    """
+    # The suffix stays, as OpenCV goes by it.
+    beside = path.with_name(f'.{path.stem}.{os.getpid()}.part{path.suffix}')
+    try:
+        yield beside
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_png(path: Path, picture: np.ndarray) -> None:
+    """Write a picture.
+
+    :param picture: (H, W) uint8, or (H, W, 3) uint8 RGB.
+    :raises OSError: the disk is full or the folder cannot be written.
+    """
+    if picture.ndim == 3:
+        picture = cv2.cvtColor(picture, cv2.COLOR_RGB2BGR)
+    # Encoded first: cv2.imwrite does not say why it failed.
+    _, data = cv2.imencode('.png', picture)
+    with written_whole(path) as beside:
+        beside.write_bytes(data.tobytes())
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write plain values.
+
+    :raises OSError: the disk is full or the folder cannot be written.
+    """
+    with written_whole(path) as beside:
+        beside.write_text(json.dumps(values, indent=2) + '\n', encoding='utf-8')
