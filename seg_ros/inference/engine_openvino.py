@@ -10,7 +10,7 @@ from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.model_file import Model
 
-COMPILED_SHAPES = 8
+COMPILED_SHAPES = 4  # each takes some 50 MB at 360x480
 PRECISION_HINTS = {'float32': 'f32', 'float16': 'f16', 'bfloat16': 'bf16'}
 CAPABILITIES = {'float32': 'FP32', 'float16': 'FP16', 'bfloat16': 'BF16'}
 

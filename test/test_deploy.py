@@ -1,0 +1,112 @@
+"""The deployed graph against the trained network that it is made from."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from random_models import TINY, normalised, random_model
+from torch import nn
+
+from seg_ros.drawn_scene import DrawnScene
+from seg_ros.inference.deploy import DeployedNetwork, fold_batch_norms, merge_depthwise_pairs
+from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair
+
+
+@pytest.fixture(scope='module')
+def model():
+    return random_model({})
+
+
+@pytest.fixture(scope='module')
+def deployed(model):
+    return DeployedNetwork(model)
+
+
+def pictures(height: int, width: int) -> torch.Tensor:
+    scene = DrawnScene(2, width, height)
+    return torch.from_numpy(np.stack([scene.frame(0.0)[0], scene.frame(5.0)[0]]))
+
+
+@pytest.mark.parametrize('size', [(96, 128), (45, 77), (32, 33), (67, 120)])
+def test_logits_equal_those_of_the_trained_network(model, deployed, size):
+    rgb = pictures(*size)
+    with torch.no_grad():
+        trained = model.network(normalised(model.spec, rgb))
+        logits = deployed.logits(rgb)
+    assert trained.shape == logits.shape == (2, 11, *size)
+    assert trained.std() > 0.05, 'the comparison would say nothing'
+    assert (trained - logits).abs().max() < 1e-3
+
+
+def test_labels_and_confidence_are_those_of_the_softmax(model, deployed):
+    rgb = pictures(45, 77)
+    labels, confidence = deployed(rgb)
+    logits = deployed.logits(rgb)
+    probability = torch.softmax(logits.double(), dim=1)
+    assert labels.dtype == confidence.dtype == torch.uint8
+    assert torch.equal(labels.long(), logits.argmax(dim=1))
+    exact = 255 * probability.amax(dim=1)
+    assert (confidence - exact).abs().max() <= 0.5 + 1e-3
+    assert confidence.max() > 100 > confidence.min()
+
+
+def test_nothing_is_left_to_fold(deployed):
+    left = [type(module).__name__ for module in deployed.modules()
+            if isinstance(module, nn.BatchNorm2d | DepthwisePair)]
+    assert left == []
+    kernels = [tuple(module.kernel_size) for module in deployed.modules()
+               if isinstance(module, nn.Conv2d) and module.groups > 1]
+    assert kernels == [(3, 3)] * 22  # two in each of 3 + 8 modules
+
+
+def test_the_trained_network_stays_as_it_was():
+    model = random_model()
+    before = copy.deepcopy(model.network.state_dict())
+    DeployedNetwork(model)
+    after = model.network.state_dict()
+    assert list(before) == list(after)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert all(parameter.requires_grad for parameter in model.network.parameters())
+
+
+def test_a_depthwise_pair_becomes_one_biased_convolution():
+    torch.manual_seed(0)
+    network = nn.Sequential(DepthwisePair(6, dilation=4)).double()
+    pair = network[0]
+    pair.norm.running_mean.normal_()
+    pair.norm.running_var.uniform_(0.5, 2)
+    network.eval()
+    # The pair as it is described: 3x1, then 1x3, BatchNorm, ReLU.
+    x = torch.randn(1, 6, 21, 30, dtype=torch.double)
+    tall = nn.functional.conv2d(x, pair.vertical.weight, padding=(4, 0), dilation=4, groups=6)
+    both = nn.functional.conv2d(tall, pair.horizontal.weight, padding=(0, 4), dilation=4, groups=6)
+    expected = torch.relu(pair.norm(both))
+    merge_depthwise_pairs(network)
+    fold_batch_norms(network.eval())
+    conv, relu = network[0]
+    assert conv.kernel_size == (3, 3) and conv.bias is not None and isinstance(relu, nn.ReLU)
+    assert torch.allclose(network(x), expected, atol=1e-12)
+
+
+def test_folding_keeps_a_bias_that_the_convolution_had():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), ConvNormRelu(4, 5)).double()
+    for norm in (network[1], network[2][1]):
+        norm.running_mean.normal_()
+        norm.running_var.uniform_(0.5, 2)
+        nn.init.normal_(norm.weight)
+        nn.init.normal_(norm.bias)
+    x = torch.randn(2, 3, 9, 9, dtype=torch.double)
+    expected = network.eval()(x)
+    fold_batch_norms(network)
+    assert len(network) == 2 and len(network[1]) == 2
+    assert torch.allclose(network(x), expected, atol=1e-12)
+
+
+def test_other_widths_deploy_too():
+    model = random_model(TINY)
+    rgb = pictures(50, 61)
+    with torch.no_grad():
+        trained = model.network(normalised(model.spec, rgb))
+    assert (trained - DeployedNetwork(model).logits(rgb)).abs().max() < 1e-3
