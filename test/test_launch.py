@@ -1,4 +1,4 @@
-"""The launch files, read by the real launch; needs a distro (launch is not among the ROS wheels)."""
+"""The launch files, read by the real launch, which only a distro has."""
 
 import importlib.util
 import subprocess

@@ -16,7 +16,8 @@ class Frame:
 
 class FrameSlot:
     """Holds one frame: a newer one takes the place of one not yet taken. Never a queue, as a
-    late label image is worse than a missing one."""
+    late label image is worse than a missing one.
+    """
 
     def __init__(self) -> None:
         self._frame: Frame | None = None

@@ -11,7 +11,7 @@ import numpy as np
 import rclpy
 from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image
@@ -28,6 +28,7 @@ from seg_ros.picture_sources import (
 )
 from seg_ros.ros.messages import to_image
 from seg_ros.ros.parameter import Parameter
+from seg_ros.ros.process import run_process
 
 PARAMETERS = (
     Parameter('source', 'drawn', 'What is seen: the drawn road scene, the pictures of a folder, '
@@ -157,13 +158,6 @@ def _camera_info(header: Header, height: int, width: int) -> CameraInfo:
         p=[focal, 0.0, x, 0.0, 0.0, focal, y, 0.0, 0.0, 0.0, 1.0, 0.0])
 
 
-def _init(args: Sequence[str] | None) -> None:
-    try:
-        rclpy.init(args=None if args is None else list(args))
-    except RuntimeError as error:  # what rclpy raises for --ros-args that it cannot read
-        raise ConfigError(f'--ros-args cannot be used: {str(error).splitlines()[0]}') from error
-
-
 def _run() -> None:
     node = ImageSource()
     try:
@@ -180,22 +174,9 @@ def _run() -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node until it is told to stop, or has published all wanted pictures.
 
-    :return: exit code: 0 when it ended as asked, 2 for parameters that cannot be used.
+    :return: exit code.
     """
-    try:
-        _init(args)
-        _run()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except ConfigError as error:
-        print(f'image_source: error: {error}', file=sys.stderr)
-        return 2
-    except RuntimeError:  # from publishing a picture that was in hand when the context ended
-        if rclpy.ok():
-            raise
-    finally:
-        rclpy.try_shutdown()
-    return 0
+    return run_process('image_source', _run, args)
 
 
 if __name__ == '__main__':

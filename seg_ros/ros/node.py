@@ -3,12 +3,10 @@
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.timer import Timer
@@ -21,6 +19,7 @@ from seg_ros.model_file import load_model
 from seg_ros.ros.camera_stream import CameraStream
 from seg_ros.ros.config import TABLE, declare_parameters, read_parameter, read_size
 from seg_ros.ros.diagnostics import make_diagnostics
+from seg_ros.ros.process import run_process
 from seg_ros.ros.silence import explain_silence
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -37,6 +36,8 @@ class SegmentationNode(LifecycleNode):
     """
 
     def __init__(self) -> None:
+        self._segmenter: Segmenter | None = None
+        self._stream: CameraStream | None = None
         super().__init__('segmentation')
         declare_parameters(self)
         self._changing_classes = False
@@ -44,8 +45,6 @@ class SegmentationNode(LifecycleNode):
             self.declare_parameter(name, empty, ParameterDescriptor(
                 description=f'{description} Read-only.'), ignore_override=True)
         self.add_on_set_parameters_callback(self._check_parameters)
-        self._segmenter: Segmenter | None = None
-        self._stream: CameraStream | None = None
         self._warned_of_silence = False
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
         self._diagnostics_timer = self.create_timer(read_parameter(self, 'diagnostics_period_s'),
@@ -184,38 +183,19 @@ class SegmentationNode(LifecycleNode):
         super().destroy_node()
 
 
-def _init(args: Sequence[str] | None) -> None:
+def _run() -> None:
+    node = SegmentationNode()
     try:
-        rclpy.init(args=args)
-    except RuntimeError as error:  # what rclpy raises for --ros-args that it cannot read
-        raise ConfigError(str(error).splitlines()[0]) from error
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to stop.
-
-    :return: exit code: 0 after Ctrl-C or a shutdown, 2 for parameters that cannot be used.
-    """
-    node = None
-    try:
-        _init(args)
-        node = SegmentationNode()
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except ConfigError as error:
-        print(f'seg_node: error: {error}', file=sys.stderr)
-        return 2
-    except RuntimeError:  # from what was in hand when a signal ended the context
-        if rclpy.ok():
-            raise
     finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+        node.destroy_node()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to stop; return the exit code."""
+    return run_process('seg_node', _run, args)
 
 
 if __name__ == '__main__':

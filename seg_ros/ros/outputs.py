@@ -40,15 +40,14 @@ class Outputs:
                  on_listeners_changed: Callable[[], None]) -> None:
         self._node = node
         self._palette = labels.palette
-        events = {}
+        events = None
         if HAS_MATCHED_EVENTS:
-            events = {'event_callbacks': PublisherEventCallbacks(
-                matched=lambda _info: on_listeners_changed())}
+            events = PublisherEventCallbacks(matched=lambda _info: on_listeners_changed())
+        types = {**dict.fromkeys(IMAGES, Image), 'camera_info': CameraInfo}
         self._publishers: dict[str, Publisher] = {
-            name: node.create_publisher(Image, f'segmentation/{name}', OUTPUT_QOS, **events)
-            for name in IMAGES}
-        self._publishers['camera_info'] = node.create_publisher(
-            CameraInfo, 'segmentation/camera_info', OUTPUT_QOS, **events)
+            name: node.create_publisher(message_type, f'segmentation/{name}', OUTPUT_QOS,
+                                        event_callbacks=events)
+            for name, message_type in types.items()}
         self._label_info = publish_label_info(node, labels)
 
     def wanted(self) -> bool:

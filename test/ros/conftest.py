@@ -1,4 +1,4 @@
-"""The real node in a process of its own, and a robot around it: this process publishes and listens."""
+"""The real node in a process of its own, and a robot around it that publishes and listens."""
 
 import os
 import re

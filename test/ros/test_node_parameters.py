@@ -67,8 +67,10 @@ def test_live_parameters_answer_while_frames_flow_and_take_effect(robot):
 
 
 @pytest.mark.parametrize(('name', 'value', 'reason'), [
-    ('overlay_alpha', 2.0, '0 to 1'), ('overlay_alpha', 'red', '0 to 1'),
-    ('min_confidence', float('nan'), '0 to 1'), ('model', 'other.safetensors', 'configured'),
+    # What is out of range, rclpy itself refuses, in its own words.
+    ('overlay_alpha', 2.0, 'Min: 0.0, Max: 1.0'), ('overlay_alpha', 'red', '0 to 1'),
+    ('min_confidence', float('nan'), 'Min: 0.0, Max: 1.0'),
+    ('model', 'other.safetensors', 'configured'),
     ('reliability', 'reliable', 'configured'),
 ])
 def test_refused_change_says_why_and_changes_nothing(robot, name, value, reason):

@@ -1,0 +1,40 @@
+"""The edge of every node's process: exit codes, and one line instead of a traceback."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+
+from seg_ros.errors import ConfigError
+
+
+def run_process(name: str, work: Callable[[], None], args: Sequence[str] | None) -> int:
+    """Run a node until it is told to stop.
+
+    :param name: what the error line begins with.
+    :param work: makes the node and spins it.
+    :param args: command line; None takes the process's.
+    :return: exit code: 0 when it ended as asked, 2 for parameters that cannot be used.
+    """
+    try:
+        _init(args)
+        work()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except ConfigError as error:
+        print(f'{name}: error: {error}', file=sys.stderr)
+        return 2
+    except RuntimeError:  # from what was in hand when a signal ended the context
+        if rclpy.ok():
+            raise
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+def _init(args: Sequence[str] | None) -> None:
+    try:
+        rclpy.init(args=None if args is None else list(args))
+    except RuntimeError as error:  # what rclpy raises for --ros-args that it cannot read
+        raise ConfigError(f'--ros-args cannot be used: {str(error).splitlines()[0]}') from error
