@@ -66,6 +66,30 @@ def test_failed_configure_leaves_node_unconfigured_and_answering(robot, paramete
     assert node.stop() == 0
 
 
+def test_failed_reconfigure_leaves_node_unconfigured(robot):
+    node = robot.start_node()
+    assert robot.change_state('deactivate')
+    assert robot.change_state('cleanup')
+    assert robot.set_parameter('model', '/gone.safetensors')[0]
+    assert not robot.change_state('configure')
+    node.wait_for_log(r'cannot configure: /gone\.safetensors')
+    assert robot.state() == 'unconfigured'
+    assert not robot.change_state('activate')
+    assert robot.state() == 'unconfigured'
+
+
+@pytest.mark.parametrize(('transition', 'state'), [
+    ('activate', 'unconfigured'), ('deactivate', 'unconfigured'), ('cleanup', 'unconfigured'),
+    ('configure', 'active'), ('activate', 'active'), ('cleanup', 'active')])
+def test_transition_out_of_turn_is_refused_and_changes_nothing(robot, transition, state):
+    node = robot.start_node(autostart=str(state == 'active').lower(),
+                            wait='labelling' if state == 'active' else '')
+    assert robot.state() == state
+    assert not robot.change_state(transition)
+    assert robot.state() == state
+    assert node.stop() == 0
+
+
 def test_damaged_model_file_is_refused_by_name(robot, tmp_path):
     damaged = tmp_path / 'damaged.safetensors'
     damaged.write_bytes(b'\x10\x00\x00\x00\x00\x00\x00\x00{"a": 1}')
