@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -47,12 +48,17 @@ class SegmentationNode(LifecycleNode):
         self.add_on_set_parameters_callback(self._check_parameters)
         self._warned_of_silence = False
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
-        self._diagnostics_timer = self.create_timer(read_parameter(self, 'diagnostics_period_s'),
-                                                    self._publish_diagnostics)
-        self.create_timer(0.5, self._watch_silence)
+        self._diagnostics_timer = self._every(read_parameter(self, 'diagnostics_period_s'),
+                                              self._publish_diagnostics)
+        self._every(0.5, self._watch_silence)
         self._autostart_timer: Timer | None = None
         if read_parameter(self, 'autostart'):
-            self._autostart_timer = self.create_timer(0.0, self._autostart)
+            self._autostart_timer = self._every(0.0, self._autostart)
+
+    def _every(self, period_s: float, callback: Callable[[], None]) -> Timer:
+        """Make a timer that runs on, also where use_sim_time waits for a clock."""
+        return self.create_timer(period_s, callback,
+                                 clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     # Lifecycle: rclpy turns an exception in a transition into ERROR without logging it.
 

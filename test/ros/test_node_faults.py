@@ -148,6 +148,14 @@ def test_best_effort_subscription_hears_every_camera(robot, qos):
     robot.label(robot.publisher(qos=qos), make_image(DrawnScene(1, 640, 480).frame(0.)[0]), labels)
 
 
+def test_frames_flow_where_simulated_time_has_no_clock(robot):
+    robot.start_node(use_sim_time='true')
+    labels = robot.listen('/segmentation/labels')
+    image = make_image(DrawnScene(1, 640, 480).frame(0.)[0], 3.0)
+    robot.label(robot.publisher(), image, labels)
+    robot.diagnostics(lambda values: int(values['processed']) >= 1)
+
+
 def test_diagnostics_tell_counts_times_and_engine(robot):
     robot.start_node(diagnostics_period_s=0.2)
     labels = robot.listen('/segmentation/labels')
