@@ -10,9 +10,10 @@ from seg_ros.model_file import Model, ModelSpec
 TINY = {'widths': [5, 16, 40], 'dilations2': [2], 'dilations3': [3], 'pyramid': 8}
 
 
-def random_model(arguments=TINY, labels: LabelSet = CAMVID, training_size=(64, 96)) -> Model:
+def random_model(arguments=TINY, labels: LabelSet = CAMVID, training_size=(64, 96),
+                 architecture: str = 'asymmetric') -> Model:
     """Every BatchNorm shifts and scales by its own values; logits stay of the order of one."""
-    spec = ModelSpec('asymmetric', arguments, labels, (104.0, 107.5, 108.0), (75.0, 78.0, 77.5),
+    spec = ModelSpec(architecture, arguments, labels, (104.0, 107.5, 108.0), (75.0, 78.0, 77.5),
                      training_size)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)

@@ -7,8 +7,9 @@ from torch import nn
 
 from seg_ros.errors import ConfigError
 from seg_ros.networks.asymmetric import AsymmetricNetwork
+from seg_ros.networks.strip import StripNetwork
 
-NETWORKS: dict[str, type[nn.Module]] = {'asymmetric': AsymmetricNetwork}
+NETWORKS: dict[str, type[nn.Module]] = {'asymmetric': AsymmetricNetwork, 'strip': StripNetwork}
 
 
 def build_network(architecture: str, arguments: Mapping[str, Any]) -> nn.Module:

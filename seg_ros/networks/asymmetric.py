@@ -20,29 +20,27 @@ from seg_ros.errors import ConfigError
 from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair, initialise, upsample_to
 
 
-class AsymmetricNetwork(nn.Module):
-    """Asymmetric attention network: image (B, 3, H, W), normalised, to logits (B, classes, H, W).
+class AsymmetricEncoder(nn.Module):
+    """The encoder, which networks inherit.
 
-    Any height and width of at least 32 pixels, odd ones too.
+    Its layers thus have one name in every network's file, so that the trained encoder of one
+    can start another. Any height and width of at least 32 pixels, odd ones too.
 
-    :param classes: number of classes.
-    :param widths: channels that the three encoder stages compute, at 1/2, 1/4 and 1/8.
+    :param widths: channels that the three stages compute, at 1/2, 1/4 and 1/8.
     :param dilations2: dilation of each module of the second stage (1/4).
     :param dilations3: dilation of each module of the third stage (1/8).
-    :param pyramid: channels of the pooled pyramid.
     :raises ConfigError: arguments that no network can be built with.
     """
 
-    def __init__(self, classes: int, widths: Sequence[int] = (29, 48, 128),
-                 dilations2: Sequence[int] = (2, 2, 2),
-                 dilations3: Sequence[int] = (4, 4, 8, 8, 16, 16, 32, 32),
-                 pyramid: int = 96) -> None:
+    def __init__(self, widths: Sequence[int], dilations2: Sequence[int],
+                 dilations3: Sequence[int]) -> None:
         super().__init__()
-        _check(widths, dilations2, dilations3, pyramid)
+        _check(widths, dilations2, dilations3)
         w1, w2, w3 = widths
         c1 = w1 + 3           # with the image at 1/2
         c2 = w2 + w2 + 3      # with the downsampled map and the image at 1/4
         c3 = w3 + w3 + 3
+        self.channels = (c1, c2, c3)
         self.shrink_image = nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False)
         self.stem = nn.Sequential(
             ConvNormRelu(3, w1, stride=2), ConvNormRelu(w1, w1), ConvNormRelu(w1, w1))
@@ -50,17 +48,9 @@ class AsymmetricNetwork(nn.Module):
         self.stage2 = nn.Sequential(*(AsymmetricModule(w2, d) for d in dilations2))
         self.down3 = ParallelDownsampling(c2, w3)
         self.stage3 = nn.Sequential(*(AsymmetricModule(w3, d) for d in dilations3))
-        self.pyramid = PyramidAttention(c3, pyramid)
-        self.fuse2 = PixelAttentionFusion(pyramid, c2)
-        self.fuse1 = PixelAttentionFusion(c2, c1)
-        self.classify = nn.Conv2d(c1, classes, 1)
-        initialise(self)
 
-    def forward(self, image: Tensor) -> Tensor:
-        return upsample_to(self.classify(self.features(image)), image)
-
-    def features(self, image: Tensor) -> Tensor:
-        """Everything before the classifier: (B, 32, H/2, W/2)."""
+    def encode(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """C1, C2 and C3: maps at 1/2, 1/4 and 1/8 of the image's size."""
         image2 = self.shrink_image(image)                        # (B, 3, H/2, W/2)
         image4 = self.shrink_image(image2)                       # (B, 3, H/4, W/4)
         image8 = self.shrink_image(image4)                       # (B, 3, H/8, W/8)
@@ -74,17 +64,48 @@ class AsymmetricNetwork(nn.Module):
         d3 = self.down3(quarter)                                 # (B, 128, H/8, W/8)
         f3 = self.stage3(d3)                                     # (B, 128, H/8, W/8)
         eighth = torch.cat([f3, d3, image8], dim=1)              # C3: (B, 259, H/8, W/8)
+        return half, quarter, eighth
 
+
+class AsymmetricNetwork(AsymmetricEncoder):
+    """Asymmetric attention network: image (B, 3, H, W), normalised, to logits (B, classes, H, W).
+
+    Any height and width of at least 32 pixels, odd ones too.
+
+    :param classes: number of classes.
+    :param widths: of the encoder, as are the dilations.
+    :param pyramid: channels of the pooled pyramid.
+    :raises ConfigError: arguments that no network can be built with.
+    """
+
+    def __init__(self, classes: int, widths: Sequence[int] = (29, 48, 128),
+                 dilations2: Sequence[int] = (2, 2, 2),
+                 dilations3: Sequence[int] = (4, 4, 8, 8, 16, 16, 32, 32),
+                 pyramid: int = 96) -> None:
+        super().__init__(widths, dilations2, dilations3)
+        check_channels(pyramid=pyramid)
+        c1, c2, c3 = self.channels
+        self.pyramid = PyramidAttention(c3, pyramid)
+        self.fuse2 = PixelAttentionFusion(pyramid, c2)
+        self.fuse1 = PixelAttentionFusion(c2, c1)
+        self.classify = nn.Conv2d(c1, classes, 1)
+        initialise(self)
+
+    def forward(self, image: Tensor) -> Tensor:
+        return upsample_to(self.classify(self.features(image)), image)
+
+    def features(self, image: Tensor) -> Tensor:
+        """Everything before the classifier: (B, 32, H/2, W/2)."""
+        half, quarter, eighth = self.encode(image)
         context = self.pyramid(eighth)                           # (B, 96, H/8, W/8)
         fused = self.fuse2(context, quarter)                     # (B, 99, H/4, W/4)
         return self.fuse1(fused, half)                           # (B, 32, H/2, W/2)
 
 
-def _check(widths: Sequence[int], dilations2: Sequence[int], dilations3: Sequence[int],
-           pyramid: int) -> None:
+def _check(widths: Sequence[int], dilations2: Sequence[int], dilations3: Sequence[int]) -> None:
     """Refuse what could be built and would fail, or exhaust the memory, only when it runs."""
     for name, values, length in (('widths', widths, 3), ('dilations2', dilations2, 64),
-                                 ('dilations3', dilations3, 64), ('pyramid', [pyramid], 1)):
+                                 ('dilations3', dilations3, 64)):
         if not isinstance(values, list | tuple) or len(values) > length or not all(
                 type(value) is int and 1 <= value <= 4096 for value in values):
             raise ConfigError(f'{name} {reprlib.repr(values)}: expected at most {length} whole '
@@ -93,6 +114,13 @@ def _check(widths: Sequence[int], dilations2: Sequence[int], dilations3: Sequenc
             widths[1] <= widths[0] + 3 or widths[2] <= 2 * widths[1] + 3):
         raise ConfigError(f'widths {list(widths)}: expected three; the second even, 8 or more and '
                           'above the first + 3; the third even and above twice the second + 3')
+
+
+def check_channels(**counts: int) -> None:
+    """Refuse numbers of channels, by the names of their arguments, that are none."""
+    for name, value in counts.items():
+        if type(value) is not int or not 1 <= value <= 4096:
+            raise ConfigError(f'{name} {reprlib.repr(value)}: expected a whole number, 1 to 4096')
 
 
 class ParallelDownsampling(nn.Module):
