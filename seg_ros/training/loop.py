@@ -16,7 +16,7 @@ from seg_ros.errors import ConfigError, TrainingError
 from seg_ros.model_file import ModelSpec
 from seg_ros.training.batches import AugmentedData, batches, steps_per_epoch
 from seg_ros.training.checkpoint import load_checkpoint, save_checkpoint
-from seg_ros.training.losses import cross_entropy
+from seg_ros.training.losses import total_loss
 from seg_ros.training.recipe import Recipe, to_mapping
 
 MAX_SKIPPED_IN_A_ROW = 50
@@ -81,10 +81,10 @@ class Trainer:
         """Do one step; return its loss, nan where it was skipped for not being finite."""
         for group in self.optimizer.param_groups:
             group['lr'] = learning_rate(self.step, self.total_steps, self.recipe)
-        self.step += 1
         buffers = [buffer.clone() for buffer in self.network.buffers()]
         image = ((rgb - self.mean) / self.std).permute(0, 3, 1, 2).contiguous()
-        loss = cross_entropy(self.network(image), target, self.weights)
+        loss = total_loss(self.network(image), target, self.weights, self.recipe, self.step)
+        self.step += 1
         self.optimizer.zero_grad()
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), 10.0)

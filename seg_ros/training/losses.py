@@ -6,6 +6,25 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from seg_ros.labels import UNKNOWN
+from seg_ros.training.class_terms import class_term
+from seg_ros.training.recipe import Recipe
+
+
+def total_loss(logits: Tensor, target: Tensor, weights: Tensor, recipe: Recipe,
+               step: int) -> Tensor:
+    """Cross-entropy and the class terms that the recipe adds to it.
+
+    :param logits: (B, classes, H, W).
+    :param target: (B, H, W) int64, 255 is void.
+    :param weights: (classes,) of the cross-entropy.
+    :param step: of the run, from 0; the weight of the class terms rises with it.
+    """
+    loss = cross_entropy(logits, target, weights)
+    if recipe.class_terms == 'none':
+        return loss
+    warmup = min(1.0, (step + 1) / max(recipe.terms_warmup_steps, 1))
+    return loss + warmup * class_term(recipe.class_terms, logits, target, recipe.intra_weight,
+                                      recipe.inter_weight, recipe.margin)
 
 
 def class_weights(frequencies: np.ndarray) -> Tensor:

@@ -12,6 +12,8 @@ import yaml
 from seg_ros.errors import ConfigError
 from seg_ros.training.augment import Augmentation
 
+CLASS_TERMS = ('none', 'literal', 'conditioned')
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -26,6 +28,12 @@ class Recipe:
     :param warmup_steps: steps in which the rate rises from 0.
     :param ema: decay per step of the averaged weights that are validated and kept.
     :param drawn_share: drawn road scenes a picture, e.g. 0.08; only for the CamVid classes.
+    :param class_terms: what is added to the cross-entropy, one of ``CLASS_TERMS``.
+    :param intra_weight: of the term that draws the pixels of a class together.
+    :param inter_weight: of the term that drives the classes apart.
+    :param margin: distance that two conditioned centres are to have; that of two classes which
+        are always told apart is sqrt(2).
+    :param terms_warmup_steps: steps in which both weights rise from 0.
     :param validate_every: epochs between validations; the last epoch always is.
     :param seed: of initial weights, order and augmentation.
     :param augmentation: the random views.
@@ -40,6 +48,11 @@ class Recipe:
     warmup_steps: int = 200
     ema: float = 0.995
     drawn_share: float = 0.0
+    class_terms: str = 'none'
+    intra_weight: float = 0.01
+    inter_weight: float = 0.01
+    margin: float = 1.0
+    terms_warmup_steps: int = 500
     validate_every: int = 1
     seed: int = 0
     augmentation: Augmentation = field(default_factory=Augmentation)
@@ -47,11 +60,16 @@ class Recipe:
     def __post_init__(self) -> None:
         limits = {'epochs': (1, 100_000), 'batch': (1, 4096), 'learning_rate': (0, 10),
                   'weight_decay': (0, 1), 'warmup_steps': (0, 1_000_000), 'ema': (0, 0.99999),
-                  'drawn_share': (0, 10), 'validate_every': (1, 100_000), 'seed': (0, 2**31)}
+                  'drawn_share': (0, 10), 'validate_every': (1, 100_000), 'seed': (0, 2**31),
+                  'intra_weight': (0, 100), 'inter_weight': (0, 100), 'margin': (0, 1.4142),
+                  'terms_warmup_steps': (0, 1_000_000)}
         for name, (low, high) in limits.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not low <= value <= high:
                 raise ConfigError(f'{name} {value!r}: expected {low} to {high}')
+        if self.class_terms not in CLASS_TERMS:
+            raise ConfigError(f'class_terms {self.class_terms!r}: expected '
+                              f'{", ".join(CLASS_TERMS)}')
 
 
 def load_recipe(path: Path) -> Recipe:
