@@ -27,12 +27,14 @@ def total_loss(logits: Tensor, target: Tensor, weights: Tensor, recipe: Recipe,
                                       recipe.inter_weight, recipe.margin)
 
 
-def class_weights(frequencies: np.ndarray) -> Tensor:
-    """Weight of each class in the cross-entropy: 1 / ln(1.10 + frequency), as in ENet.
+def class_weights(frequencies: np.ndarray, balance: float) -> Tensor:
+    """Weight of each class in the cross-entropy: (1 / ln(1.10 + frequency)) ** balance.
+
+    With a balance of 1 as in ENet (Paszke et al. 2016), with 0 all classes weigh 1.
 
     :param frequencies: (classes,) share of each class among all labelled pixels, sum 1.
     """
-    return torch.tensor(1 / np.log(1.10 + frequencies), dtype=torch.float32)
+    return torch.tensor(np.log(1.10 + frequencies) ** -balance, dtype=torch.float32)
 
 
 def cross_entropy(logits: Tensor, target: Tensor, weights: Tensor) -> Tensor:

@@ -27,6 +27,8 @@ class Recipe:
     :param weight_decay: of AdamW, on convolution kernels only.
     :param warmup_steps: steps in which the rate rises from 0.
     :param ema: decay per step of the averaged weights that are validated and kept.
+    :param class_balance: power of the classes' weights in the cross-entropy: the larger, the more
+        of the rare classes is found, and the more where they are not.
     :param drawn_share: drawn road scenes a picture, e.g. 0.08; only for the CamVid classes.
     :param class_terms: what is added to the cross-entropy, one of ``CLASS_TERMS``.
     :param intra_weight: of the term that draws the pixels of a class together.
@@ -47,6 +49,7 @@ class Recipe:
     weight_decay: float = 0.02
     warmup_steps: int = 200
     ema: float = 0.995
+    class_balance: float = 0.5
     drawn_share: float = 0.0
     class_terms: str = 'none'
     intra_weight: float = 0.01
@@ -59,7 +62,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         limits = {'epochs': (1, 100_000), 'batch': (1, 4096), 'learning_rate': (0, 10),
-                  'weight_decay': (0, 1), 'warmup_steps': (0, 1_000_000), 'ema': (0, 0.99999),
+                  'weight_decay': (0, 1), 'warmup_steps': (0, 1_000_000),
+                  'ema': (0, 0.99999), 'class_balance': (0, 2),
                   'drawn_share': (0, 10), 'validate_every': (1, 100_000), 'seed': (0, 2**31),
                   'intra_weight': (0, 100), 'inter_weight': (0, 100), 'margin': (0, 1.4142),
                   'terms_warmup_steps': (0, 1_000_000)}

@@ -59,7 +59,8 @@ def _train(arguments: argparse.Namespace) -> int:
     spec = ModelSpec(recipe.architecture, dict(recipe.arguments), data.labels, mean, std,
                      _training_size(data))
     try:
-        trainer = Trainer(recipe, spec, AugmentedData(data, recipe), class_weights(frequencies),
+        trainer = Trainer(recipe, spec, AugmentedData(data, recipe),
+                          class_weights(frequencies, recipe.class_balance),
                           arguments.device, arguments.workers)
     except (RuntimeError, AssertionError) as error:  # torch: a device that it does not have
         reason = str(error).partition('\n')[0]  # torch adds its call stack

@@ -9,17 +9,20 @@ import torch
 from seg_ros.training.losses import class_weights, cross_entropy
 
 
-def test_class_weights_are_those_of_the_formula():
-    # 1 / ln(1.10 + p) = 1 / 0.09531, 1 / 0.47000, 1 / 0.35767.
-    weights = class_weights(np.array([0.0, 0.5, 0.330]))
-    assert weights.tolist() == pytest.approx([10.4921, 2.12765, 2.79584], rel=1e-4)
+@pytest.mark.parametrize(('balance', 'expected'), [
+    (1.0, [10.4921, 2.12765, 2.79584]),  # 1 / ln(1.10 + p) = 1 / 0.09531, 1 / 0.47, 1 / 0.35767
+    (0.5, [3.23915, 1.45865, 1.67208]),  # the square roots of these
+    (0.0, [1.0, 1.0, 1.0])])
+def test_class_weights_are_those_of_the_formula(balance, expected):
+    weights = class_weights(np.array([0.0, 0.5, 0.330]), balance)
+    assert weights.tolist() == pytest.approx(expected, rel=1e-4)
     assert weights.dtype == torch.float32
 
 
 def test_class_weights_of_camvid_are_the_known_ones():
     shares = np.array([.175, .242, .010, .330, .047, .101, .012, .012, .061, .007, .003])
     known = [4.1, 3.4, 9.6, 2.8, 7.3, 5.5, 9.4, 9.4, 6.7, 9.9, 10.2]
-    assert class_weights(shares).tolist() == pytest.approx(known, abs=0.1)
+    assert class_weights(shares, 1.0).tolist() == pytest.approx(known, abs=0.1)
 
 
 def two_by_two() -> torch.Tensor:
