@@ -28,11 +28,11 @@ setup(
     license='Apache-2.0',
     entry_points={
         'console_scripts': [
-            'seg_node = seg_ros.ros.node:main',
-            'image_source = seg_ros.ros.image_source:main',
-            'seg_predict = seg_ros.cli.predict:main',
-            'seg_train = seg_ros.training.train:main',
-            'seg_evaluate = seg_ros.training.evaluate:main',
+            'seg_node = seg_ros.commands:seg_node',
+            'image_source = seg_ros.commands:image_source',
+            'seg_predict = seg_ros.commands:seg_predict',
+            'seg_train = seg_ros.commands:seg_train',
+            'seg_evaluate = seg_ros.commands:seg_evaluate',
         ],
     },
 )

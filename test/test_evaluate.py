@@ -123,6 +123,17 @@ def test_a_missing_folder_of_the_results_is_said_before_the_work(run, tmp_path, 
     assert f'{tmp_path}/none: no such folder' in capsys.readouterr().err
 
 
+def test_a_folder_in_the_place_of_the_results_is_said_before_the_work(run, tmp_path, capsys):
+    assert run('--drawn', '--json', tmp_path) == 2
+    assert f'{tmp_path}: is a folder' in capsys.readouterr().err
+
+
+def test_labels_that_are_all_void_are_no_score(run, tmp_path, capsys):
+    void = np.full((64, 96), 255, np.uint8)
+    assert run('--data', write_data(tmp_path / 'data', [void, void])) == 2
+    assert 'all pixels are void' in capsys.readouterr().err
+
+
 def test_missing_data_is_refused(run, tmp_path, capsys):
     assert run('--data', tmp_path / 'none') == 2
     assert 'none: no such folder' in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """seg_predict, run as from the command line."""
 
+import os
 import sys
 
 import cv2
@@ -138,10 +139,14 @@ def bad_inputs(folder):
     picture = write(folder / 'good.png', FRAMES[0])
     (folder / 'text.txt').write_text('no picture')
     (folder / 'empty').mkdir()
+    (folder / 'loop.png').symlink_to('loop.png')
+    os.mkfifo(folder / 'pipe.png')
     write(folder / 'other' / 'good.jpg', FRAMES[1])
     write(folder / 'out' / 'x.png', FRAMES[0])
     write(folder / 'out' / 'x_labels.png', FRAMES[0])
     return {
+        'loop': ([folder / 'loop.png'], 'loop.png: no such file'),
+        'pipe': ([folder / 'pipe.png'], 'pipe.png: no such file'),
         'missing': ([folder / 'none.png'], 'none.png: no such file'),
         'no picture': ([picture, folder / 'text.txt'], 'text.txt: neither a picture nor a video'),
         'empty folder': ([folder / 'empty'], 'empty: no picture in this folder'),
@@ -155,8 +160,8 @@ def bad_inputs(folder):
 
 
 @pytest.mark.parametrize('case', [
-    'missing', 'no picture', 'empty folder', 'same stem', 'twice', 'result onto input', 'alpha',
-    'alpha nan', 'device'])
+    'loop', 'pipe', 'missing', 'no picture', 'empty folder', 'same stem', 'twice',
+    'result onto input', 'alpha', 'alpha nan', 'device'])
 def test_wrong_use_is_one_line_before_any_work(run, tmp_path, capsys, case):
     arguments, message = bad_inputs(tmp_path)[case]
     before = names(tmp_path)
@@ -171,6 +176,13 @@ def test_a_file_in_the_place_of_the_folder_is_refused(run, tmp_path, capsys):
     picture = write(tmp_path / 'a.png', FRAMES[0])
     assert run(picture, out=picture) == 2
     assert 'a.png: is a file; give a folder with -o' in capsys.readouterr().err
+
+
+def test_a_write_that_fails_names_the_file_that_was_wanted(run, tmp_path, capsys):
+    (tmp_path / 'out' / 'a_labels.png').mkdir(parents=True)
+    assert run(write(tmp_path / 'a.png', FRAMES[0])) == 1
+    assert f'{tmp_path}/out/a_labels.png: ' in capsys.readouterr().err
+    assert names(tmp_path) == ['a.png']
 
 
 def test_a_missing_model_is_refused(run, tmp_path, capsys):

@@ -15,13 +15,15 @@ import numpy as np
 def written_whole(path: Path) -> Iterator[Path]:
     """Give a path beside ``path`` to write to; renamed when the block ends, removed if it fails.
 
-    :raises OSError: it cannot be renamed.
+    :raises OSError: with the name of ``path``: the disk is full, or it cannot be written.
     """
     # The suffix stays, as OpenCV goes by it.
     beside = path.with_name(f'.{path.stem}.{os.getpid()}.part{path.suffix}')
     try:
         yield beside
         os.replace(beside, path)
+    except OSError as error:  # on a full disk it has no name, else that of the file beside
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         beside.unlink(missing_ok=True)
 

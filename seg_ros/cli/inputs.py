@@ -62,8 +62,8 @@ def _pictures_of(folder: Path) -> list[Input]:
 
 
 def _inspect(path: Path) -> Input:
-    if not path.exists():
-        raise ImageError(f'{path.resolve()}: no such file; give pictures, folders or videos')
+    if not path.is_file():
+        raise ImageError(f'{path.absolute()}: no such file; give pictures, folders or videos')
     # OpenCV takes a picture with a number in its name for the first of a film.
     if path.suffix.lower() in PICTURE_SUFFIXES or cv2.haveImageReader(str(path)):
         return Input(path)

@@ -149,6 +149,8 @@ class CameraStream:
 
     def _age_ms(self, header: Header) -> float | None:
         """Milliseconds since the picture was taken; None without a stamp or a running clock."""
+        if header.stamp.sec < 0:
+            return None  # a time that rclpy does not compute with
         clock = self._node.get_clock()
         taken = Time.from_msg(header.stamp, clock_type=clock.clock_type)
         now = clock.now()

@@ -9,6 +9,7 @@ from rclpy.node import Node
 
 from seg_ros.errors import ConfigError
 from seg_ros.inference.engines import ENGINES, PRECISIONS
+from seg_ros.ros.encodings import SUPPORTED_ENCODINGS
 from seg_ros.ros.parameter import Parameter
 
 
@@ -34,7 +35,7 @@ PARAMETERS = (
               'subscription hears reliable publishers only.',
               choices=('best_effort', 'reliable')),
     Parameter('encoding_override', '', 'Encoding to assume whatever the images claim, e.g. '
-              'bgr8; empty: believe them.'),
+              'bgr8; empty: believe them.', choices=('', *SUPPORTED_ENCODINGS)),
     SizeParameter('network_size', '', 'Size at which the network sees the pictures, as 480x360 '
               "(width x height); empty: the camera's shape at the training area."),
     SizeParameter('output_size', '', "Size of all outputs, as 640x480; empty: the camera's."),

@@ -113,7 +113,7 @@ def _by_cv_bridge(message: Image, name: str) -> np.ndarray:
 
     :raises ImageError: there is no working cv_bridge, or it cannot convert the message.
     """
-    refusal = (f'image message of encoding {name!r}: expected one of '
+    refusal = (f'image message of encoding {name[:40]!r}: expected one of '
                f'{", ".join(SUPPORTED_ENCODINGS)} (names are exact); set encoding_override to '
                'what the data is, or have the camera driver send one of these')
     bridge = _cv_bridge()

@@ -149,6 +149,10 @@ class SegmentationNode(LifecycleNode):
                     row.check(parameter.value)
                 except ConfigError as error:
                     return SetParametersResult(successful=False, reason=str(error))
+        for parameter in parameters:
+            if parameter.name == 'diagnostics_period_s':
+                self._diagnostics_timer.timer_period_ns = int(1e9 * parameter.value)
+                self._diagnostics_timer.reset()
         return SetParametersResult(successful=True)
 
     def _show_classes(self, labels: LabelSet) -> None:
@@ -163,8 +167,6 @@ class SegmentationNode(LifecycleNode):
     # Watching
 
     def _publish_diagnostics(self) -> None:
-        self._diagnostics_timer.timer_period_ns = int(
-            1e9 * read_parameter(self, 'diagnostics_period_s'))  # it may have changed
         engine = {} if self._segmenter is None else {
             'engine': self._segmenter.engine.name, 'device': self._segmenter.engine.device,
             'precision': self._segmenter.engine.precision}

@@ -49,7 +49,7 @@ class Parameter:
     def expected(self) -> str:
         """Say which values are allowed."""
         if self.choices:
-            return 'one of ' + ', '.join(self.choices)
+            return 'one of ' + ', '.join(choice or "''" for choice in self.choices)
         if self.low is not None:
             kind = 'a whole number' if isinstance(self.default, int) else 'a number'
             return f'{kind} from {self.low:g} to {self.high:g}'

@@ -1,9 +1,11 @@
 """The edge of every node's process: exit codes, and one line instead of a traceback."""
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
 import rclpy
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 
 from seg_ros.errors import ConfigError
@@ -22,13 +24,14 @@ def run_process(name: str, work: Callable[[], None], args: Sequence[str] | None)
         work()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except ConfigError as error:
+    except (ConfigError, ParameterException) as error:  # the latter of rclpy's own parameters
         print(f'{name}: error: {error}', file=sys.stderr)
         return 2
     except RuntimeError:  # from what was in hand when a signal ended the context
         if rclpy.ok():
             raise
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C finds nothing left to end
         rclpy.try_shutdown()
     return 0
 

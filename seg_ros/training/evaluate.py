@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from seg_ros.cli.edge import run
 from seg_ros.cli.files import write_json, write_png
-from seg_ros.errors import ConfigError
+from seg_ros.errors import ConfigError, DataError
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.labels import CAMVID, UNKNOWN, LabelSet
@@ -48,10 +48,15 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     for path in filter(None, (arguments.json, arguments.png)):
         if not path.parent.is_dir():  # known before the work, not after it
             raise ConfigError(f'{path.parent.resolve()}: no such folder; make it first')
+        if path.is_dir():
+            raise ConfigError(f'{path.resolve()}: is a folder; give the name of a file in it')
     model = load_model(arguments.model)
     data = _open(arguments, model.spec.labels)
     engine = create_engine(model, arguments.engine, 'auto', arguments.precision)
     confusion = _compare(Segmenter(model, engine), data)
+    if not confusion.counts.any():
+        raise DataError(f'{data.name}: all pixels are void, there is nothing to score; check the '
+                        'ids in the label files')
     scores = confusion.scores()
     name = arguments.model or DEFAULT_MODEL.name
     print(f'{name}, {engine.name} on {engine.device} ({engine.precision}), '

@@ -82,6 +82,8 @@ def load_recipe(path: Path) -> Recipe:
     :raises ConfigError: unreadable, not a mapping, an unknown key, or a value out of range.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise ConfigError('is no file; give a recipe, e.g. config/train_camvid.yaml')
         values = yaml.safe_load(path.read_text(encoding='utf-8'))
         return _from_mapping(Recipe, values, '')
     except OSError as error:
@@ -89,7 +91,7 @@ def load_recipe(path: Path) -> Recipe:
                           'config/train_camvid.yaml') from error
     except ConfigError as error:
         raise ConfigError(f'{path.resolve()}: {error}') from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, no such date, ...
         raise ConfigError(f'{path.resolve()}: is no YAML: {error}') from error
 
 

@@ -147,6 +147,9 @@ def measure(data: DataFolder) -> tuple[np.ndarray, Rgb, Rgb]:
         sums += rgb.sum(axis=0)
         squares += (rgb ** 2).sum(axis=0)
         pixels += len(rgb)
+    if not counts.any():
+        raise DataError(f'{data.root.resolve()}: all pixels of its {data.split} split are void, '
+                        'there is nothing to learn; check the ids in the label files')
     mean = sums / pixels
     std = np.sqrt(np.maximum(squares / pixels - mean ** 2, 1.0))
     return counts / max(counts.sum(), 1), _rounded(mean), _rounded(std)

@@ -156,6 +156,16 @@ def test_frames_flow_where_simulated_time_has_no_clock(robot):
     robot.diagnostics(lambda values: int(values['processed']) >= 1)
 
 
+def test_time_before_the_epoch_is_no_failure(robot):
+    robot.start_node()
+    labels = robot.listen('/segmentation/labels')
+    image = make_image(DrawnScene(1, 64, 48).frame(0.)[0], 0.0)
+    image.header.stamp.sec = -5
+    robot.label(robot.publisher(), image, labels)
+    _, values = robot.diagnostics(lambda values: int(values['processed']) >= 1)
+    assert values['failed'] == '0'
+
+
 def test_diagnostics_tell_counts_times_and_engine(robot):
     robot.start_node(diagnostics_period_s=0.2)
     labels = robot.listen('/segmentation/labels')

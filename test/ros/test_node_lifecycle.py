@@ -1,6 +1,8 @@
 """Every transition of the managed node, and what happens when it fails."""
 
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -106,6 +108,22 @@ def test_ends_quietly_on_a_signal(robot, signal_number, autostart):
     robot.state()
     assert node.stop(signal_number) == 0
     assert 'Traceback' not in node.log
+
+
+@pytest.mark.parametrize('after_s', [0.2, 0.8, 1.6, 3.0])
+def test_ends_quietly_while_it_starts(after_s):
+    """As installed; the signal comes again and again, as from a terminal and a launch."""
+    code = 'import sys; from seg_ros.commands import seg_node; print("on", flush=True); seg_node()'
+    process = subprocess.Popen([sys.executable, '-c', code], text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    assert process.stdout.readline() == 'on\n'
+    time.sleep(after_s)
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.03)
+    log = process.communicate(timeout=20)[0]
+    assert 'Traceback' not in log
+    assert process.returncode == 0
 
 
 def test_ends_quietly_in_the_middle_of_a_stream(robot):

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
     ('precision', 'float8', 'float32'), ('reliability', 'yes_please', 'best_effort'),
     ('network_size', '480', '480x360'), ('output_size', '8x8', '480x360'),
     ('autostart', '3', 'true or false'), ('no_frames_after_s', '0', '0.1 to 3600'),
-    ('min_confidence', '.nan', '0 to 1'),
+    ('min_confidence', '.nan', '0 to 1'), ('encoding_override', 'rgb', 'bgr8'),
+    ('use_sim_time', 'banana', 'BOOL'),
 ])
 def test_wrong_value_at_start_is_refused_with_its_name_and_range(name, value, expected):
     result = subprocess.run(
@@ -83,6 +84,12 @@ def test_refused_change_says_why_and_changes_nothing(robot, name, value, reason)
     assert robot.get_parameter(name) == before
     labels = robot.listen('/segmentation/labels')
     robot.label(robot.publisher(), make_image(DrawnScene(1, 640, 480).frame(0.0)[0]), labels)
+
+
+def test_shorter_diagnostics_period_takes_effect_at_once(robot):
+    robot.start_node(autostart='false', wait='', diagnostics_period_s=3600)
+    assert robot.set_parameter('diagnostics_period_s', 0.2) == (True, '')
+    robot.diagnostics(timeout_s=10)
 
 
 def test_descriptors_carry_description_and_range(robot):

@@ -88,8 +88,12 @@ def test_whole_number_is_accepted_for_a_float(tmp_path):
 def test_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(ConfigError, match='none.yaml: No such file .*give the path of a recipe'):
         load_recipe(tmp_path / 'none.yaml')
-    with pytest.raises(ConfigError, match='Is a directory'):
-        load_recipe(tmp_path)
+    for no_file in (tmp_path, Path('/dev/zero')):
+        with pytest.raises(ConfigError, match='is no file'):
+            load_recipe(no_file)
+    (tmp_path / 'deep').write_text('[' * 3000)
+    with pytest.raises(ConfigError, match='is no YAML'):
+        load_recipe(tmp_path / 'deep')
     (tmp_path / 'binary').write_bytes(b'\xff\xfe\x00\x80')
     with pytest.raises(ConfigError, match='is no YAML'):
         load_recipe(tmp_path / 'binary')
