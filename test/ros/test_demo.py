@@ -30,7 +30,7 @@ class Demo:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         self.mark = uuid.uuid4().hex
-        environment = {**os.environ, 'ROS_DOMAIN_ID': '48', 'SEG_ROS_TEST': self.mark,
+        environment = {**os.environ, 'SEG_ROS_TEST': self.mark,
                        'PYTHONPATH': os.pathsep.join(
                            [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])}
         self.process = subprocess.Popen(
@@ -154,7 +154,8 @@ def test_kept_running_on_a_video_it_says_how_to_connect_and_ends_well_on_ctrl_c(
     writer.release()
     run = demo('--seconds', '0.5', '--keep', '--video', 'v.avi')
     run.wait_for('   2 s  in ')
-    assert 'ROS_DOMAIN_ID=48' in run.out and 'segmentation/overlay' in run.out
+    domain = os.environ['ROS_DOMAIN_ID']
+    assert f'ROS_DOMAIN_ID={domain}' in run.out and 'segmentation/overlay' in run.out
     run.process.send_signal(signal.SIGINT)
     assert run.wait() == 0, run.out + run.err
     assert 'Traceback' not in run.err
@@ -167,7 +168,7 @@ def test_kept_running_on_a_video_it_says_how_to_connect_and_ends_well_on_ctrl_c(
 def test_interrupted_it_ends_its_processes(demo, number):
     run = demo()
     run.wait_for('the node loads its model')
-    assert len(run.left_behind()) == 3
+    assert len(run.left_behind()) >= 3  # libraries start short-lived ones while they load
     run.process.send_signal(number)
     assert run.wait() == 130
     assert run.err.splitlines() == ['demo: interrupted']
