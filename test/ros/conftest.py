@@ -5,14 +5,11 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-
-os.environ.setdefault('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp')
-os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-os.environ['ROS_DOMAIN_ID'] = str(2 + os.getpid() % 98)  # nothing of a test leaves the machine
 
 import numpy as np
 import pytest
@@ -28,7 +25,14 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
+from seg_ros.demo.fast_dds import use_profile
 from seg_ros.ros.messages import to_image
+
+os.environ.setdefault('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp')
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+os.environ['ROS_DOMAIN_ID'] = str(2 + os.getpid() % 98)  # nothing of a test leaves the machine
+PROFILE = tempfile.TemporaryDirectory()  # kept to the end of the tests
+use_profile(Path(PROFILE.name))
 
 WAIT_S = 60.0  # on a busy machine a process start takes many seconds
 RELIABLE = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=10,

@@ -5,7 +5,7 @@ import time
 import cv2
 import numpy as np
 import pytest
-from conftest import make_image
+from conftest import make_image, wait_until
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image
 
@@ -42,24 +42,26 @@ def test_label_image_keeps_header_and_size_of_the_frame(robot):
 def test_drawn_scene_is_labelled_right_through_the_whole_chain(robot):
     """Another process publishes at 10 Hz; its exact labels come on a topic of their own."""
     robot.start_node()
-    truths = {}
     labels = robot.listen('/segmentation/labels')
-    truth = robot.listen('/truth')
-    robot.start('seg_ros.ros.image_source', '--ros-args', '-p', 'rate_hz:=10.0', '-p', 'seed:=7',
-                '-p', 'truth:=true', '-p', 'width:=640', '-p', 'height:=480')
-    deadline = time.monotonic() + 60
-    while len(labels) < 30 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    truths = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in list(truth)}
+    truths = robot.listen('/truth')
     confusion = ConfusionMatrix(len(CAMVID))
-    matched = 0
-    for message in list(labels):
-        match = truths.get((message.header.stamp.sec, message.header.stamp.nanosec))
-        if match is not None:
-            confusion.add(pixels(match)[..., 0], pixels(message)[..., 0])
-            matched += 1
-    assert matched >= 20
-    assert confusion.scores().miou > 0.60  # one street; the mean over many seeds is above 0.70
+    for seed in range(3):  # the bar is for streets on average: a single one may be harder
+        labels.clear()
+        truths.clear()
+
+        def matched() -> list[tuple[Image, Image]]:
+            truth_at = {str(message.header.stamp): message for message in list(truths)}
+            return [(truth_at[stamp], message) for message in list(labels)
+                    if (stamp := str(message.header.stamp)) in truth_at]
+
+        source = robot.start('seg_ros.ros.image_source', '--ros-args', '-p', 'rate_hz:=10.0',
+                             '-p', f'seed:={seed}', '-p', 'truth:=true')
+        # Not of the first labels: the two topics are discovered one after the other.
+        wait_until(lambda matched=matched: len(matched()) >= 15, 'labels with their truth')
+        source.stop()
+        for truth, message in matched():
+            confusion.add(pixels(truth)[..., 0], pixels(message)[..., 0])
+    assert confusion.scores().miou >= 0.70
 
 
 def test_each_output_is_what_its_topic_says(robot):
