@@ -5,7 +5,7 @@ import time
 from collections import deque
 
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import qos_profile_sensor_data
 from rclpy.subscription import Subscription
 from rclpy.time import Time
 from sensor_msgs.msg import CameraInfo, Image
@@ -13,6 +13,7 @@ from std_msgs.msg import Header
 
 from seg_ros.errors import EngineError, ImageError
 from seg_ros.inference.segmenter import Segmenter
+from seg_ros.ros.camera_qos import choose_qos
 from seg_ros.ros.config import read_parameter
 from seg_ros.ros.frame_slot import Frame, FrameSlot
 from seg_ros.ros.messages import to_rgb
@@ -29,7 +30,7 @@ class CameraStream:
 
     Images are subscribed to only while somebody listens to an output.
 
-    :param reliability: ``best_effort`` or ``reliable``.
+    :param reliability: one of ``camera_qos.RELIABILITIES``.
     :param encoding_override: encoding to assume; '' believes the messages.
     """
 
@@ -38,9 +39,9 @@ class CameraStream:
         self._node = node
         self._segmenter = segmenter
         self._encoding_override = encoding_override
-        self.qos = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
-                              reliability=ReliabilityPolicy[reliability.upper()])
+        self._reliability = reliability
         self.topic = node.resolve_topic_name('image')
+        self.qos = choose_qos(node, self.topic, reliability)
         self.statistics = FrameStatistics()
         self._outputs = Outputs(node, segmenter.labels, self._follow_listeners)
         self._infos: deque[CameraInfo] = deque(maxlen=INFOS_KEPT)
@@ -83,10 +84,22 @@ class CameraStream:
             self._unsubscribe()
         elif self._image_subscription is None:
             self.statistics.restart_wait()
-            self._image_subscription = self._node.create_subscription(
-                Image, 'image', self._receive, self.qos)
-            self._info_subscription = self._node.create_subscription(
-                CameraInfo, 'camera_info', self._receive_info, self.qos)
+            self._subscribe()
+
+    def follow_publishers(self) -> None:
+        """Subscribe anew where the publishers that came or went ask for another reliability."""
+        if self.listening:
+            qos = choose_qos(self._node, self.topic, self._reliability)
+            if qos.reliability != self.qos.reliability:
+                self._unsubscribe()
+                self._subscribe()
+
+    def _subscribe(self) -> None:
+        self.qos = choose_qos(self._node, self.topic, self._reliability)
+        self._image_subscription = self._node.create_subscription(
+            Image, 'image', self._receive, self.qos)
+        self._info_subscription = self._node.create_subscription(
+            CameraInfo, 'camera_info', self._receive_info, qos_profile_sensor_data)
 
     def _unsubscribe(self) -> None:
         for subscription in (self._image_subscription, self._info_subscription):

@@ -9,6 +9,7 @@ from rclpy.node import Node
 
 from seg_ros.errors import ConfigError
 from seg_ros.inference.engines import ENGINES, PRECISIONS
+from seg_ros.ros.camera_qos import RELIABILITIES
 from seg_ros.ros.encodings import SUPPORTED_ENCODINGS
 from seg_ros.ros.parameter import Parameter
 
@@ -31,9 +32,10 @@ PARAMETERS = (
     Parameter('precision', 'auto', 'Arithmetic of the network; auto: float16 on a GPU, float32 '
               'on a CPU.', choices=PRECISIONS),
     Parameter('threads', 0, 'CPU threads of the engine; 0: one per core.', 0, 1024),
-    Parameter('reliability', 'best_effort', 'How images are subscribed to; a reliable '
-              'subscription hears reliable publishers only.',
-              choices=('best_effort', 'reliable')),
+    Parameter('reliability', 'auto', 'How images are subscribed to; auto: reliable while all '
+              'publishers are, else best_effort, which hears any but loses large images on a busy '
+              'machine. A reliable subscription hears reliable publishers only.',
+              choices=RELIABILITIES),
     Parameter('encoding_override', '', 'Encoding to assume whatever the images claim, e.g. '
               'bgr8; empty: believe them.', choices=('', *SUPPORTED_ENCODINGS)),
     SizeParameter('network_size', '', 'Size at which the network sees the pictures, as 480x360 '

@@ -50,7 +50,7 @@ class SegmentationNode(LifecycleNode):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
         self._diagnostics_timer = self._every(read_parameter(self, 'diagnostics_period_s'),
                                               self._publish_diagnostics)
-        self._every(0.5, self._watch_silence)
+        self._every(0.5, self._watch_publishers)
         self._autostart_timer: Timer | None = None
         if read_parameter(self, 'autostart'):
             self._autostart_timer = self._every(0.0, self._autostart)
@@ -174,10 +174,11 @@ class SegmentationNode(LifecycleNode):
         self._diagnostics.publish(make_diagnostics(self, state, self._stream, engine,
                                                    read_parameter(self, 'no_frames_after_s')))
 
-    def _watch_silence(self) -> None:
-        """Warn once when frames stay away, and again when they came back and stay away."""
+    def _watch_publishers(self) -> None:
+        """Follow the QoS of the publishers; warn once each time that frames stay away."""
         if self._stream is None or not self._stream.listening:
             return
+        self._stream.follow_publishers()
         silence_s = self._stream.statistics.silence_s
         if silence_s <= read_parameter(self, 'no_frames_after_s'):
             self._warned_of_silence = False

@@ -118,14 +118,11 @@ class Robot:
 
     def start_node(self, namespace: str = '', wait: str = 'labelling', **parameters) -> \
             RunningProcess:
-        """Start seg_node; wait until its log has the pattern.
-
-        Reliable unless told otherwise, as a loaded machine loses best-effort images.
-        """
+        """Start seg_node; wait until its log has the pattern."""
         arguments = ['--ros-args']
         if namespace:
             arguments += ['-r', f'__ns:=/{namespace}']
-        for name, value in {'threads': 1, 'reliability': 'reliable', **parameters}.items():
+        for name, value in {'threads': 1, **parameters}.items():
             arguments += ['-p', f'{name}:={value}']
         process = self.start('seg_ros.ros.node', *arguments)
         if wait:

@@ -12,7 +12,6 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 
 from seg_ros.drawn_scene import DrawnScene
-from seg_ros.ros.config import TABLE
 
 BEST_EFFORT = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
                          reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -141,9 +140,8 @@ def test_silence_is_explained_once_with_both_sides_qos(robot):
 
 
 @pytest.mark.parametrize('qos', [BEST_EFFORT, RELIABLE], ids=['best_effort', 'reliable'])
-def test_best_effort_subscription_hears_every_camera(robot, qos):
-    assert TABLE['reliability'].default == 'best_effort'
-    robot.start_node(reliability='best_effort')
+def test_default_subscription_hears_every_camera(robot, qos):
+    robot.start_node()
     labels = robot.listen('/segmentation/labels')
     robot.label(robot.publisher(qos=qos), make_image(DrawnScene(1, 640, 480).frame(0.)[0]), labels)
 
@@ -154,6 +152,26 @@ def test_frames_flow_where_simulated_time_has_no_clock(robot):
     image = make_image(DrawnScene(1, 640, 480).frame(0.)[0], 3.0)
     robot.label(robot.publisher(), image, labels)
     robot.diagnostics(lambda values: int(values['processed']) >= 1)
+
+
+def test_reliability_follows_the_publishers(robot):
+    """Reliable where that loses nobody, as large images are lost best-effort."""
+    robot.start_node()
+    labels = robot.listen('/segmentation/labels')
+    publisher = robot.publisher(qos=RELIABLE)
+
+    def wait_for(reliability: ReliabilityPolicy) -> None:
+        wait_until(lambda: [info.qos_profile.reliability for info in
+                            robot.node.get_subscriptions_info_by_topic('/image')] == [reliability],
+                   f'a subscription that is {reliability.name}')
+
+    wait_for(ReliabilityPolicy.RELIABLE)
+    second = robot.publisher(qos=BEST_EFFORT)
+    wait_for(ReliabilityPolicy.BEST_EFFORT)
+    for each, stamp_s in ((publisher, 1.0), (second, 2.0)):
+        robot.label(each, make_image(DrawnScene(1, 64, 48).frame(0.)[0], stamp_s), labels)
+    robot.node.destroy_publisher(second)
+    wait_for(ReliabilityPolicy.RELIABLE)
 
 
 def test_time_before_the_epoch_is_no_failure(robot):
