@@ -84,6 +84,8 @@ class SegmentationNode(LifecycleNode):
         except SegRosError as error:
             self.get_logger().error(f'cannot {what}: {error}')
         except Exception:  # a fault of ours: shown whole, and the node stays in its state
+            if not self.context.ok():
+                return FAILURE  # a signal ended ROS underneath: no fault, and nobody to tell
             self.get_logger().error(f'cannot {what}:\n{traceback.format_exc()}')
         else:
             return SUCCESS

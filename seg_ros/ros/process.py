@@ -19,10 +19,13 @@ def run_process(name: str, work: Callable[[], None], args: Sequence[str] | None)
     :param args: command line; None takes the process's.
     :return: exit code: 0 when it ended as asked, 2 for parameters that cannot be used.
     """
+    # rclpy's own handler, which comes over this one, ends the context. A KeyboardInterrupt beside
+    # it would break out of whatever runs; in a callback from C++ it aborts the process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _init(args)
         work()
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except ExternalShutdownException:
         pass
     except (ConfigError, ParameterException) as error:  # the latter of rclpy's own parameters
         print(f'{name}: error: {error}', file=sys.stderr)
@@ -31,7 +34,6 @@ def run_process(name: str, work: Callable[[], None], args: Sequence[str] | None)
         if rclpy.ok():
             raise
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C finds nothing left to end
         rclpy.try_shutdown()
     return 0
 

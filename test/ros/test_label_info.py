@@ -9,7 +9,7 @@ from seg_ros.ros.outputs import LATCHED_QOS  # noqa: E402
 
 
 def test_label_info_waits_for_those_who_come_late(robot):
-    from conftest import wait_until
+    from robot import wait_until
 
     robot.start_node()
     heard = robot.listen('/segmentation/label_info', vision_msgs.LabelInfo, LATCHED_QOS)

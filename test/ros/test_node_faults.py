@@ -7,8 +7,8 @@ from array import array
 
 import numpy as np
 import pytest
-from conftest import RELIABLE, WAIT_S, make_image, resident_mb, wait_until
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from robot import RELIABLE, WAIT_S, make_image, resident_mb, wait_until
 from sensor_msgs.msg import Image
 
 from seg_ros.drawn_scene import DrawnScene

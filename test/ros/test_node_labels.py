@@ -5,8 +5,8 @@ import time
 import cv2
 import numpy as np
 import pytest
-from conftest import make_image, wait_until
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from robot import make_image, wait_until
 from sensor_msgs.msg import CameraInfo, Image
 
 from seg_ros.drawn_scene import DrawnScene

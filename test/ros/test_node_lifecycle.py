@@ -6,7 +6,8 @@ import sys
 import time
 
 import pytest
-from conftest import make_image, wait_until
+from lifecycle_msgs.srv import ChangeState
+from robot import WAIT_S, make_image, wait_until
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.labels import CAMVID
@@ -121,9 +122,26 @@ def test_ends_quietly_while_it_starts(after_s):
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         time.sleep(0.03)
-    log = process.communicate(timeout=20)[0]
+    try:
+        log = process.communicate(timeout=20)[0]
+    finally:
+        process.kill()
     assert 'Traceback' not in log
     assert process.returncode == 0
+
+
+def test_ends_quietly_while_it_configures(robot):
+    """SIGTERM, as a launch sends it, does not interrupt Python: the context goes underneath."""
+    node = robot.start_node(autostart='false', wait='')
+    assert robot.state() == 'unconfigured'
+    client = robot.node.create_client(ChangeState, '/segmentation/change_state')
+    assert client.wait_for_service(WAIT_S)
+    request = ChangeState.Request()
+    request.transition.label = 'configure'
+    client.call_async(request)
+    time.sleep(0.3)
+    assert node.stop(signal.SIGTERM) == 0
+    assert 'Traceback' not in node.log
 
 
 def test_ends_quietly_in_the_middle_of_a_stream(robot):

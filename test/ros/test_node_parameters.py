@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import make_image, wait_until
+from robot import make_image, wait_until
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import ConfigError
