@@ -5,7 +5,7 @@ import time
 from collections import deque
 
 from rclpy.node import Node
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from rclpy.subscription import Subscription
 from rclpy.time import Time
 from sensor_msgs.msg import CameraInfo, Image
@@ -91,15 +91,18 @@ class CameraStream:
         if self.listening:
             qos = choose_qos(self._node, self.topic, self._reliability)
             if qos.reliability != self.qos.reliability:
-                self._unsubscribe()
-                self._subscribe()
+                self._node.destroy_subscription(self._image_subscription)
+                self._subscribe_image(qos)
 
     def _subscribe(self) -> None:
-        self.qos = choose_qos(self._node, self.topic, self._reliability)
-        self._image_subscription = self._node.create_subscription(
-            Image, 'image', self._receive, self.qos)
+        self._subscribe_image(choose_qos(self._node, self.topic, self._reliability))
         self._info_subscription = self._node.create_subscription(
             CameraInfo, 'camera_info', self._receive_info, qos_profile_sensor_data)
+
+    def _subscribe_image(self, qos: QoSProfile) -> None:
+        self.qos = qos
+        self._image_subscription = self._node.create_subscription(
+            Image, 'image', self._receive, qos)
 
     def _unsubscribe(self) -> None:
         for subscription in (self._image_subscription, self._info_subscription):
