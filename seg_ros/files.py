@@ -1,4 +1,4 @@
-"""Result files: whole or not there, whatever happens while they are written."""
+"""Files that are whole or not there, whatever happens while they are written."""
 
 import json
 import os
@@ -15,12 +15,16 @@ import numpy as np
 def written_whole(path: Path) -> Iterator[Path]:
     """Give a path beside ``path`` to write to; renamed when the block ends, removed if it fails.
 
+    What stood there before stays until then.
+
     :raises OSError: with the name of ``path``: the disk is full, or it cannot be written.
     """
     # The suffix stays, as OpenCV goes by it.
     beside = path.with_name(f'.{path.stem}.{os.getpid()}.part{path.suffix}')
     try:
         yield beside
+        with open(beside, 'rb') as file:
+            os.fsync(file.fileno())  # or a power cut could leave the name without the content
         os.replace(beside, path)
     except OSError as error:  # on a full disk it has no name, else that of the file beside
         raise OSError(error.errno, error.strerror, str(path)) from error

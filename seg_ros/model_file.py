@@ -7,11 +7,9 @@ What crosses from training to the node is this file, so names, colours and norma
 drift apart. Nothing is ever unpickled.
 """
 
-import contextlib
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,6 +22,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from seg_ros.errors import ConfigError, ModelFileError
+from seg_ros.files import written_whole
 from seg_ros.labels import UNKNOWN, LabelSet
 from seg_ros.networks import build_network
 
@@ -97,13 +96,10 @@ def save_model(path: Path, network: nn.Module, spec: ModelSpec) -> None:
     values.update(format_version=FORMAT_VERSION, unknown_id=UNKNOWN)
     values = json.loads(json.dumps(values))  # as they will be read: the checksum is over that
     values['sha256'] = _digest(values, tensors)
-    beside = path.with_name(f'.{path.name}.{os.getpid()}.part')
     try:
-        beside.write_bytes(save_tensors(tensors, {METADATA_KEY: json.dumps(values)}))
-        os.replace(beside, path)
+        with written_whole(path) as beside:
+            beside.write_bytes(save_tensors(tensors, {METADATA_KEY: json.dumps(values)}))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
         raise ModelFileError(f'{path.resolve()}: cannot be written: {error.strerror}; '
                              'give another folder or free some space') from error
 

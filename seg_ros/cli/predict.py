@@ -8,10 +8,10 @@ import numpy as np
 from tqdm import tqdm
 
 from seg_ros.cli.edge import run
-from seg_ros.cli.files import write_png
 from seg_ros.cli.inputs import Input, count_frames, find_inputs, read_picture
 from seg_ros.cli.videos import Video, VideoFile
 from seg_ros.errors import ConfigError, ImageError
+from seg_ros.files import write_png
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.model_file import load_model

@@ -1,7 +1,5 @@
 """The state of a run on disk: written beside, then renamed, so that a kill leaves a whole one."""
 
-import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +7,7 @@ from typing import Any
 import torch
 
 from seg_ros.errors import TrainingError
+from seg_ros.files import written_whole
 
 
 def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
@@ -16,16 +15,10 @@ def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
 
     :raises TrainingError: the disk is full or the folder is gone; the older file stays.
     """
-    beside = path.with_name(f'.{path.name}.part')
     try:
-        with open(beside, 'wb') as file:
+        with written_whole(path) as beside, open(beside, 'wb') as file:
             torch.save(dict(state), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        with contextlib.suppress(OSError):
-            beside.unlink()
         raise TrainingError(f'{path.resolve()}: cannot be written ({error}); free some space, '
                             'then go on with --resume') from error
 

@@ -10,8 +10,8 @@ import numpy as np
 from tqdm import tqdm
 
 from seg_ros.cli.edge import run
-from seg_ros.cli.files import write_json, write_png
 from seg_ros.errors import ConfigError, DataError
+from seg_ros.files import write_json, write_png
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.labels import CAMVID, UNKNOWN, LabelSet
