@@ -104,8 +104,10 @@ def test_folding_keeps_a_bias_that_the_convolution_had():
     assert torch.allclose(network(x), expected, atol=1e-12)
 
 
-def test_other_widths_deploy_too():
-    model = random_model(TINY)
+@pytest.mark.parametrize('options', [
+    {}, {'activation': 'prelu'}, {'bounded': False}, {'complementary': True}])
+def test_other_arguments_deploy_too(options):
+    model = random_model({**TINY, **options})
     rgb = pictures(50, 61)
     with torch.no_grad():
         trained = model.network(normalised(model.spec, rgb))

@@ -17,7 +17,7 @@ from seg_ros.networks.asymmetric import (
     PyramidAttention,
     shuffle_two_groups,
 )
-from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair
+from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair, use_prelu
 
 torch.set_num_threads(1)  # the tensors here are too small to share out
 
@@ -102,7 +102,7 @@ def parallel_downsampling(x: Tensor, down: ParallelDownsampling) -> Tensor:
     return torch.cat([conv_norm_relu(x, down.conv, stride=2), pooled], dim=1)
 
 
-def pyramid_attention(x: Tensor, p: PyramidAttention) -> Tensor:
+def pyramid_attention(x: Tensor, p: PyramidAttention, bound=torch.sigmoid) -> Tensor:
     x = conv_norm_relu(x, p.reduce)
     x2 = shrink(x)
     x4 = shrink(x2)
@@ -117,7 +117,7 @@ def pyramid_attention(x: Tensor, p: PyramidAttention) -> Tensor:
     rising = upsample(smooth(rising, p.smooth[2]), x.shape[-2:])
     means = x.flatten(2).mean(dim=2)
     image = means @ p.image_level.weight[:, :, 0, 0].T + p.image_level.bias
-    return x * torch.sigmoid(rising) + image[:, :, None, None]
+    return x * bound(rising) + image[:, :, None, None]
 
 
 def pixel_attention(low: Tensor, high: Tensor, p: PixelAttention) -> Tensor:
@@ -276,16 +276,58 @@ def test_image_pyramid_takes_means_of_what_lies_inside():
 @torch.no_grad()
 @pytest.mark.parametrize('size', [(4, 4), (5, 6), (16, 12), (1, 1)])
 def test_pyramid_attention_is_its_steps(size):
-    pyramid = lively(PyramidAttention(7, 6))
+    pyramid = lively(PyramidAttention(7, 6, bounded=True))
     x = torch.randn(2, 7, *size)
     assert close(pyramid(x), pyramid_attention(x, pyramid))
 
 
 @torch.no_grad()
+def test_unbounded_pyramid_multiplies_as_it_is():
+    pyramid = lively(PyramidAttention(7, 6, bounded=False))
+    x = torch.randn(2, 7, 5, 6)
+    assert close(pyramid(x), pyramid_attention(x, pyramid, bound=lambda rising: rising))
+
+
+@torch.no_grad()
 def test_fusion_weighs_both_maps_alike():
-    fuse = lively(PixelAttentionFusion(4, 6))
+    fuse = lively(PixelAttentionFusion(4, 6, complementary=False))
     low, high = torch.randn(2, 4, 5, 6), torch.randn(2, 6, 9, 12)
     assert close(fuse(low, high), fusion(low, high, fuse))
+
+
+@torch.no_grad()
+def test_complementary_fusion_gives_the_high_map_what_the_low_one_lacks():
+    fuse = lively(PixelAttentionFusion(4, 6, complementary=True))
+    low, high = torch.randn(2, 4, 5, 6), torch.randn(2, 6, 9, 12)
+    matched = upsample(norm(F.conv2d(low, fuse.match[0].weight), fuse.match[1]), (9, 12))
+    weight = torch.sigmoid(pixel_attention(matched, high, fuse.attention))
+    assert close(fuse(low, high), high + weight * (matched - high))
+
+
+@torch.no_grad()
+def test_prelu_stands_wherever_a_batchnorm_was_followed_by_relu():
+    """With all slopes 0 it is ReLU; with all slopes 1 nothing is cut."""
+    relu = lively(build_network('asymmetric', TINY))
+    prelu = build_network('asymmetric', {**TINY, 'activation': 'prelu'}).eval()
+    prelu.load_state_dict(relu.state_dict(), strict=False)
+    slopes = {name: value for name, value in prelu.state_dict().items()
+              if name not in relu.state_dict()}
+    norms = [module for module in relu.modules() if isinstance(module, nn.BatchNorm2d)]
+    unfollowed = 3 + 2  # the pyramid's smoothing and the fusions' matching end with BatchNorm
+    assert len(slopes) == len(norms) - unfollowed
+    image = torch.randn(1, 3, 40, 48)
+    for value in slopes.values():
+        value.fill_(0)
+    assert close(prelu(image), relu(image))
+    pair = lively(DepthwisePair(6))
+    x = torch.randn(1, 6, 8, 8)
+    block = nn.Sequential(pair, lively(ConvNormRelu(6, 4)))
+    use_prelu(block)
+    for module in block.modules():
+        if isinstance(module, nn.PReLU):
+            module.weight.fill_(1)
+    y = norm(F.conv2d(x, pair.kernel(), padding=1, groups=6), pair.norm)
+    assert close(block(x), norm(F.conv2d(y, block[1][0].weight, padding=1), block[1][1]))
 
 
 @pytest.mark.parametrize('name', ['nonsense', '', None, 5, ['asymmetric']])
@@ -299,7 +341,7 @@ def test_unknown_architecture_is_refused_with_the_known_ones(name):
     {'classes': 4, 'widths': [5, 15, 40]}, {'classes': 4, 'widths': [13, 16, 40]},
     {'classes': 4, 'widths': (29, 48, 98)}, {'classes': 4, 'widths': [29, 48]},
     {'classes': 4, 'dilations3': [0]}, {'classes': 4, 'dilations2': [1.5]},
-    {'classes': 4, 'pyramid': '96'}])
+    {'classes': 4, 'pyramid': '96'}, {'classes': 4, 'activation': 'gelu'}])
 def test_arguments_of_no_network_are_refused(arguments):
     with pytest.raises(ConfigError):
         build_network('asymmetric', arguments)

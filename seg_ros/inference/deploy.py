@@ -61,7 +61,7 @@ def merge_depthwise_pairs(network: nn.Module) -> None:
                 conv = nn.Conv2d(len(kernel), len(kernel), 3, padding=child.dilation,
                                  dilation=child.dilation, groups=len(kernel), bias=False)
                 conv.weight = nn.Parameter(kernel)
-                setattr(module, name, nn.Sequential(conv, child.norm, nn.ReLU(inplace=True)))
+                setattr(module, name, nn.Sequential(conv, child.norm, child.activation))
 
 
 @torch.no_grad()

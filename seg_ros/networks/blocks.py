@@ -17,6 +17,7 @@ class ConvNormRelu(nn.Sequential):
             nn.Conv2d(c_in, c_out, kernel, stride, padding, bias=False),
             nn.BatchNorm2d(c_out),
             nn.ReLU(inplace=True))
+        self.c_out = c_out
 
 
 class DepthwisePair(nn.Module):
@@ -32,6 +33,7 @@ class DepthwisePair(nn.Module):
         self.vertical = nn.Conv2d(channels, channels, (3, 1), groups=channels, bias=False)
         self.horizontal = nn.Conv2d(channels, channels, (1, 3), groups=channels, bias=False)
         self.norm = nn.BatchNorm2d(channels)
+        self.activation: nn.Module = nn.ReLU(inplace=True)
 
     def kernel(self) -> Tensor:
         """Return the (C, 1, 3, 3) depth-wise kernel that equals the pair."""
@@ -40,12 +42,21 @@ class DepthwisePair(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y = F.conv2d(x, self.kernel(), padding=self.dilation, dilation=self.dilation,
                      groups=x.shape[1])
-        return F.relu(self.norm(y), inplace=True)
+        return self.activation(self.norm(y))
 
 
 def upsample_to(x: Tensor, other: Tensor) -> Tensor:
     """Resize ``x`` bilinearly to the height and width of ``other``."""
     return F.interpolate(x, size=other.shape[-2:], mode='bilinear', align_corners=False)
+
+
+def use_prelu(network: nn.Module) -> None:
+    """Give each ReLU behind a BatchNorm a learned slope for each channel, in place."""
+    for module in network.modules():
+        if isinstance(module, ConvNormRelu):
+            module[2] = nn.PReLU(module.c_out)
+        elif isinstance(module, DepthwisePair):
+            module.activation = nn.PReLU(module.norm.num_features)
 
 
 def initialise(network: nn.Module) -> None:
