@@ -19,6 +19,8 @@ class Augmentation:
     :param brightness: each picture's values are multiplied by 1 - b .. 1 + b.
     :param contrast: the same of the differences to the picture's mean.
     :param saturation: the same of the differences to each pixel's grey value.
+    :param balanced_crops: share of the views that hold a pixel of a class drawn from those of
+        the picture, each as likely as the others, however rare its pixels are.
     """
 
     crop: tuple[int, int] = (320, 400)
@@ -26,6 +28,7 @@ class Augmentation:
     brightness: float = 0.3
     contrast: float = 0.3
     saturation: float = 0.4
+    balanced_crops: float = 0.0
 
     def __post_init__(self) -> None:
         for what, value in zip(('height', 'width'), self.crop, strict=True):
@@ -36,6 +39,9 @@ class Augmentation:
         if not 0.1 <= low <= high <= 10:
             raise ConfigError(f'augmentation: scale {list(self.scale)} must be two factors from '
                               '0.1 to 10, the smaller first')
+        if not 0 <= self.balanced_crops <= 1:
+            raise ConfigError(f'augmentation: balanced_crops {self.balanced_crops!r} must be a '
+                              'share, 0 to 1')
         for name in ('brightness', 'contrast', 'saturation'):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f'augmentation: {name} {getattr(self, name)!r} must be at '
@@ -54,8 +60,15 @@ class Augmentation:
         """Cut the view's rectangle from the picture first, then resize only that."""
         height, width = sample.target.shape
         crop_h, crop_w = self.crop
-        top = _offset(height * scale - crop_h, random)
-        left = _offset(width * scale - crop_w, random)
+        rooms = height * scale - crop_h, width * scale - crop_w
+        pixel = None
+        if random.random() < self.balanced_crops:
+            pixel = _pixel_of_any_class(sample.target, random)
+        if pixel is None:
+            top, left = (_offset(room, random) for room in rooms)
+        else:
+            top, left = (_offset_around(scale * (at + 0.5), side, room, random) for at, side, room
+                         in zip(pixel, self.crop, rooms, strict=True))
         matrix = np.array([[scale, 0, 0.5 * scale - 0.5 - left],
                            [0, scale, 0.5 * scale - 0.5 - top]])
         rgb = cv2.warpAffine(sample.rgb, matrix, (crop_w, crop_h), flags=cv2.INTER_LINEAR,
@@ -79,3 +92,22 @@ class Augmentation:
 def _offset(room: float, random: np.random.Generator) -> float:
     """Place a crop: anywhere inside when there is room, anywhere around the picture when not."""
     return random.uniform(min(room, 0), max(room, 0))
+
+
+def _offset_around(position: float, side: float, room: float,
+                   random: np.random.Generator) -> float:
+    """Place a crop as :func:`_offset` does, of those places that hold a position."""
+    low, high = min(room, 0), max(room, 0)
+    return random.uniform(max(low, position - side), min(high, position))
+
+
+def _pixel_of_any_class(target: np.ndarray,
+                        random: np.random.Generator) -> tuple[int, int] | None:
+    """Row and column of a random pixel of a random class of the picture; None if all is void."""
+    counts = np.bincount(target.reshape(-1), minlength=UNKNOWN + 1)[:UNKNOWN]
+    present = np.flatnonzero(counts)
+    if not len(present):
+        return None
+    of_class = np.flatnonzero(target == random.choice(present))
+    row, column = divmod(int(random.choice(of_class)), target.shape[1])
+    return row, column

@@ -13,6 +13,7 @@ from seg_ros.errors import ConfigError
 from seg_ros.training.augment import Augmentation
 
 CLASS_TERMS = ('none', 'literal', 'conditioned')
+PRECISIONS = ('float32', 'bfloat16', 'float16')
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Recipe:
     :param ema: decay per step of the averaged weights that are validated and kept.
     :param class_balance: power of the classes' weights in the cross-entropy: the larger, the more
         of the rare classes is found, and the more where they are not.
+    :param hard_share: of the pixels of a batch, those with the highest cross-entropy, that count
+        (online hard example mining); 1 counts all.
+    :param lovasz_weight: of the Lovasz-softmax loss added to the cross-entropy, which counts
+        classes by their IoU and not by their pixels.
     :param drawn_share: drawn road scenes a picture, e.g. 0.08; only for the CamVid classes.
     :param class_terms: what is added to the cross-entropy, one of ``CLASS_TERMS``.
     :param intra_weight: of the term that draws the pixels of a class together.
@@ -36,6 +41,8 @@ class Recipe:
     :param margin: distance that two conditioned centres are to have; that of two classes which
         are always told apart is sqrt(2).
     :param terms_warmup_steps: steps in which both weights rise from 0.
+    :param precision: of the network's arithmetic, one of ``PRECISIONS``; weights and losses are
+        float32 always.
     :param validate_every: epochs between validations; the last epoch always is.
     :param seed: of initial weights, order and augmentation.
     :param augmentation: the random views.
@@ -50,12 +57,15 @@ class Recipe:
     warmup_steps: int = 200
     ema: float = 0.995
     class_balance: float = 0.5
+    hard_share: float = 1.0
+    lovasz_weight: float = 0.0
     drawn_share: float = 0.0
     class_terms: str = 'none'
     intra_weight: float = 0.01
     inter_weight: float = 0.01
     margin: float = 1.0
     terms_warmup_steps: int = 500
+    precision: str = 'float32'
     validate_every: int = 1
     seed: int = 0
     augmentation: Augmentation = field(default_factory=Augmentation)
@@ -65,15 +75,16 @@ class Recipe:
                   'weight_decay': (0, 1), 'warmup_steps': (0, 1_000_000),
                   'ema': (0, 0.99999), 'class_balance': (0, 2),
                   'drawn_share': (0, 10), 'validate_every': (1, 100_000), 'seed': (0, 2**31),
-                  'intra_weight': (0, 100), 'inter_weight': (0, 100), 'margin': (0, 1.4142),
+                  'hard_share': (0.001, 1), 'lovasz_weight': (0, 100), 'intra_weight': (0, 100),
+                  'inter_weight': (0, 100), 'margin': (0, 1.4142),
                   'terms_warmup_steps': (0, 1_000_000)}
         for name, (low, high) in limits.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not low <= value <= high:
                 raise ConfigError(f'{name} {value!r}: expected {low} to {high}')
-        if self.class_terms not in CLASS_TERMS:
-            raise ConfigError(f'class_terms {self.class_terms!r}: expected '
-                              f'{", ".join(CLASS_TERMS)}')
+        for name, known in (('class_terms', CLASS_TERMS), ('precision', PRECISIONS)):
+            if getattr(self, name) not in known:
+                raise ConfigError(f'{name} {getattr(self, name)!r}: expected {", ".join(known)}')
 
 
 def load_recipe(path: Path) -> Recipe:

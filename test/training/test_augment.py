@@ -168,3 +168,35 @@ def test_contrast_keeps_the_mean():
 def test_unusable_values_are_refused(values, said):
     with pytest.raises(ConfigError, match=f'augmentation: {said}'):
         Augmentation(**values)
+
+
+def test_balanced_crops_show_a_rare_class_as_often_as_its_share_of_the_classes():
+    """A class on 0.1 % of a picture, in crops of a sixteenth of it."""
+    target = np.zeros((256, 256), np.uint8)
+    target[:, 128:] = 1
+    target[200:208, 30:38] = 2
+    sample = Sample(np.zeros((256, 256, 3), np.uint8), target)
+    seen = {share: np.mean([(view.target == 2).any() for view in views(
+        Augmentation(crop=(64, 64), scale=(1.0, 1.0), balanced_crops=share), sample, 600)])
+        for share in (0.0, 1.0)}
+    # Of 192 ** 2 places, those that meet the square have top 136..192 and left 0..38.
+    by_chance = (192 - 136) * 38 / 192 ** 2
+    assert seen[0.0] == pytest.approx(by_chance, abs=0.04)
+    # A third of the views are drawn to it; others meet it by chance.
+    assert seen[1.0] > 1 / 3 - 0.06
+
+
+@pytest.mark.parametrize('scale', [(0.5, 0.5), (1.0, 1.0), (3.0, 3.0)])
+def test_balanced_crops_stay_where_plain_ones_lie(scale):
+    """Inside the picture where there is room, around it where there is none."""
+    augmentation = Augmentation(crop=(64, 96), scale=scale, balanced_crops=1.0, **PLAIN)
+    for view in views(augmentation, Sample(np.zeros((64, 96, 3), np.uint8),
+                                           np.zeros((64, 96), np.uint8))):
+        known = (view.target != 255).sum()
+        assert abs(known - 64 * 96 * min(scale[0], 1) ** 2) <= 64 + 96
+
+
+def test_balanced_crops_of_nothing_but_void_are_plain():
+    sample = Sample(np.zeros((64, 64, 3), np.uint8), np.full((64, 64), 255, np.uint8))
+    view = Augmentation(crop=(32, 32), balanced_crops=1.0)(sample, np.random.default_rng(0))
+    assert (view.target == 255).all()
