@@ -84,3 +84,13 @@ CAMVID = LabelSet(
             (128, 128, 0), (192, 128, 128), (64, 64, 128), (64, 0, 128), (64, 64, 0),
             (0, 128, 192)))
 """The eleven classes of CamVid in their usual order and colours."""
+
+CITYSCAPES = LabelSet(
+    names=('road', 'sidewalk', 'building', 'wall', 'fence', 'pole', 'traffic light',
+           'traffic sign', 'vegetation', 'terrain', 'sky', 'person', 'rider', 'car', 'truck',
+           'bus', 'train', 'motorcycle', 'bicycle'),
+    colors=((128, 64, 128), (244, 35, 232), (70, 70, 70), (102, 102, 156), (190, 153, 153),
+            (153, 153, 153), (250, 170, 30), (220, 220, 0), (107, 142, 35), (152, 251, 152),
+            (70, 130, 180), (220, 20, 60), (255, 0, 0), (0, 0, 142), (0, 0, 70), (0, 60, 100),
+            (0, 80, 100), (0, 0, 230), (119, 11, 32)))
+"""The nineteen evaluated classes of Cityscapes: train ids 0 to 18, in their usual colours."""

@@ -1,25 +1,19 @@
-"""Pictures and their labels on disk.
+"""A data set whose pictures and labels stay on disk."""
 
-Two folder layouts are read:
-
-- CamVid: ``DIR/<split>/*.png`` beside ``DIR/<split>annot/*.png``, ids 0..10, 11 is void;
-- plain: ``DIR/images/<split>/*`` beside ``DIR/labels/<split>/<same stem>.png`` and
-  ``DIR/classes.yaml`` with ``names``, ``colors`` and, if wanted, ``ids`` and ``void``.
-"""
-
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
-import yaml
 
-from seg_ros.errors import ConfigError, DataError
-from seg_ros.labels import CAMVID, UNKNOWN, LabelSet
+from seg_ros.errors import DataError
+from seg_ros.labels import UNKNOWN, LabelSet
+from seg_ros.training.label_files import read_ids
+from seg_ros.training.layouts import find_split
 
-PICTURE_SUFFIXES = ('.png', '.jpg', '.jpeg', '.bmp', '.webp', '.tif', '.tiff')
+VALIDATION_SPLIT = 'val'
 INVALID = -1  # marks, inside this file, an id that no class and no void id explains
 
 
@@ -37,11 +31,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A data set whose pictures stay on disk.
+    """Pairs of files, read when they are asked for.
 
-    :param pairs: files of each picture and its labels, sorted by name.
+    :param split: name of this choice of pictures, for messages.
+    :param pairs: files of each picture and its labels.
     :param labels: the classes.
-    :param void_ids: ids in the label files that belong to no class.
+    :param void_ids: ids in the label files that belong to no class; 255 besides.
     """
 
     root: Path
@@ -66,96 +61,86 @@ class DataFolder:
         :raises DataError: a file cannot be read, sizes differ, or an id belongs to no class.
         """
         picture, annotation = self.pairs[index]
-        rgb = read_rgb(picture)
-        ids = _imread(annotation, cv2.IMREAD_UNCHANGED)
-        if ids is None or ids.dtype != np.uint8 or ids.ndim != 2:
-            what = 'cannot be read' if ids is None else f'is {ids.dtype} of shape {ids.shape}'
-            raise DataError(f'{annotation.resolve()}: {what}; expected a PNG with one 8-bit class '
-                            'id per pixel; restore or convert the file')
-        if ids.shape != rgb.shape[:2]:
-            raise DataError(f'{annotation.resolve()}: {ids.shape[1]}x{ids.shape[0]} pixels, its '
-                            f'picture has {rgb.shape[1]}x{rgb.shape[0]}; they must be equal')
+        rgb, ids = read_rgb(picture), read_ids(annotation)
+        expect_same_size(rgb, ids, annotation)
+        return Sample(rgb, self.to_target(ids, annotation))
+
+    def to_target(self, ids: np.ndarray, annotation: Path) -> np.ndarray:
+        """Class index of each pixel, as (H, W) uint8; 255 is void.
+
+        :param ids: (H, W) uint8, as the file has them.
+        :param annotation: the file, for the message.
+        :raises DataError: an id belongs to no class and is not void.
+        """
         target = cv2.LUT(ids, self.index_of_id)
         if (target == INVALID).any():
-            wrong = sorted(set(np.unique(ids[target == INVALID]).tolist()))
+            wrong = np.unique(ids[target == INVALID]).tolist()
             raise DataError(f'{annotation.resolve()}: class ids {wrong} are neither a class '
-                            f'({list(self.labels.ids)}) nor void ({sorted(self.void_ids)}); '
-                            'correct the file or the list of classes')
-        return Sample(rgb, target.astype(np.uint8))
+                            f'({list(self.labels.ids)}) nor void '
+                            f'({sorted({*self.void_ids, UNKNOWN})}); correct the file or the '
+                            'list of classes')
+        return target.astype(np.uint8)
+
+    def only(self, keep: Callable[[Path], bool], split: str) -> 'DataFolder':
+        """Leave out pictures.
+
+        :param keep: whether a picture stays, by its file.
+        :param split: name of the choice.
+        :raises DataError: none stays.
+        """
+        pairs = tuple(pair for pair in self.pairs if keep(pair[0]))
+        if not pairs:
+            raise DataError(f'{self.root.resolve()}: {split} holds none of the {len(self)} '
+                            f'pictures of {self.split}')
+        return dataclasses.replace(self, split=split, pairs=pairs)
+
+
+def expect_same_size(rgb: np.ndarray, ids: np.ndarray, annotation: Path) -> None:
+    """Raise a DataError unless a picture and its labels have the same height and width."""
+    if ids.shape != rgb.shape[:2]:
+        raise DataError(f'{annotation.resolve()}: {ids.shape[1]}x{ids.shape[0]} pixels, its '
+                        f'picture has {rgb.shape[1]}x{rgb.shape[0]}; they must be equal')
+
+
+def join(first: DataFolder, second: DataFolder) -> DataFolder:
+    """Put two splits of one data set together."""
+    return dataclasses.replace(first, split=f'{first.split} + {second.split}',
+                               pairs=first.pairs + second.pairs)
+
+
+def sequence_of(picture: Path) -> str:
+    """Name of the drive or place that a picture was taken from: its name up to the first ``_``.
+
+    ``0001TP_006690.png`` is of 0001TP (CamVid), ``aachen_000000_000019_leftImg8bit.png`` of
+    aachen (Cityscapes). A name without ``_`` says nothing of its neighbours: such a picture is a
+    sequence by itself.
+    """
+    return picture.stem.partition('_')[0] or picture.stem
+
+
+def open_data(root: Path, split: str) -> DataFolder:
+    """Find the pictures of one split, in whichever layout the folder has (see ``layouts``).
+
+    :raises DataError: no such folder or split, or pictures without labels.
+    """
+    files = find_split(root, split)
+    if files.unlabelled:
+        total = len(files.pairs) + len(files.unlabelled)
+        raise DataError(f'{files.unlabelled[0][1].resolve()}: missing (of {total} label files '
+                        f'{len(files.unlabelled)} are); {files.remedy}')
+    return DataFolder(root, split, files.pairs, files.labels, files.void_ids)
 
 
 def read_rgb(path: Path) -> np.ndarray:
     """Read a picture as (H, W, 3) uint8 RGB.
 
-    :raises DataError: the file cannot be read as a picture.
+    :raises DataError: the file is not there or cannot be read as a picture.
     """
-    bgr = _imread(path, cv2.IMREAD_COLOR)
-    if bgr is None:
-        raise DataError(f'{path.resolve()}: cannot be read as a picture; restore or remove it')
-    return cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
-
-
-def _imread(path: Path, flags: int) -> np.ndarray | None:
     try:
-        return cv2.imread(str(path), flags)
+        bgr = cv2.imread(str(path), cv2.IMREAD_COLOR)
     except cv2.error:  # a size that OpenCV refuses: damaged, too
-        return None
-
-
-def open_data(root: Path, split: str) -> DataFolder:
-    """Find the pictures of one split, in whichever layout the folder has.
-
-    :raises DataError: no such folder or split, or pictures without labels.
-    """
-    if not root.is_dir():
-        raise DataError(f'{root.resolve()}: no such folder; give the data set with --data')
-    if (root / 'images').is_dir():
-        return _open_plain(root, split)
-    if (root / split).is_dir() and (root / f'{split}annot').is_dir():
-        pairs = _pair(root / split, root / f'{split}annot')
-        return DataFolder(root, split, pairs, CAMVID, frozenset({11}))
-    raise DataError(f'{root.resolve()}: has neither {split}/ with {split}annot/ (CamVid layout) '
-                    f'nor images/{split}/ with labels/{split}/ (plain layout); '
-                    'check --data and --split')
-
-
-def _open_plain(root: Path, split: str) -> DataFolder:
-    classes = root / 'classes.yaml'
-    try:
-        values = yaml.safe_load(classes.read_text(encoding='utf-8'))
-        if not isinstance(values, Mapping):
-            raise ConfigError('expected a mapping with "names" and "colors"')
-        labels = LabelSet.from_dict(values)
-        void_ids = _void_ids(values.get('void', []), labels)
-    except OSError as error:
-        raise DataError(f'{classes.resolve()}: {error.strerror}; the plain layout needs it: write '
-                        '"names", "colors" and, if wanted, "ids" and "void" into it') from error
-    except (yaml.YAMLError, ConfigError, ValueError) as error:
-        raise DataError(f'{classes.resolve()}: {error}') from error
-    for folder in (root / 'images' / split, root / 'labels' / split):
-        if not folder.is_dir():
-            raise DataError(f'{folder.resolve()}: no such folder; check --data and --split')
-    return DataFolder(root, split, _pair(root / 'images' / split, root / 'labels' / split),
-                      labels, void_ids)
-
-
-def _void_ids(ids: Any, labels: LabelSet) -> frozenset[int]:
-    if not isinstance(ids, list) or any(
-            type(id_) is not int or not 0 <= id_ <= 255 for id_ in ids):
-        raise ConfigError(f'void {ids!r}: expected a list of ids, 0 to 255')
-    if both := set(ids) & set(labels.ids):
-        raise ConfigError(f'void {ids!r}: {sorted(both)} are ids of classes too; remove them')
-    return frozenset(ids)
-
-
-def _pair(pictures: Path, annotations: Path) -> tuple[tuple[Path, Path], ...]:
-    files = sorted(p for p in pictures.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES)
-    if not files:
-        raise DataError(f'{pictures.resolve()}: holds no picture ({", ".join(PICTURE_SUFFIXES)})')
-    pairs = tuple((p, annotations / f'{p.stem}.png') for p in files)
-    missing = [annotation for _, annotation in pairs if not annotation.is_file()]
-    if missing:
-        raise DataError(f'{missing[0].resolve()}: missing (of {len(pairs)} label files '
-                        f'{len(missing)} are); each picture needs a label file of its name: add '
-                        'them or remove the pictures')
-    return pairs
+        bgr = None
+    if bgr is None:
+        what = 'cannot be read as a picture' if path.exists() else 'no such file'
+        raise DataError(f'{path.resolve()}: {what}; restore or remove it')
+    return cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
