@@ -88,7 +88,7 @@ class CameraStream:
 
     def follow_publishers(self) -> None:
         """Subscribe anew where the publishers that came or went ask for another reliability."""
-        if self.listening:
+        if self._image_subscription is not None:
             qos = choose_qos(self._node, self.topic, self._reliability)
             if qos.reliability != self.qos.reliability:
                 self._node.destroy_subscription(self._image_subscription)
