@@ -18,7 +18,7 @@ setup(
         (f'share/{package_name}/config', sorted(glob('config/*.*'))),
     ],
     install_requires=['setuptools'],
-    extras_require={'test': ['pytest']},
+    extras_require={'test': ['pytest'], 'training': ['matplotlib', 'tensorboard']},
     python_requires='>=3.10',
     # The weights are opened by their path.
     zip_safe=False,

@@ -1,8 +1,9 @@
 """Scores of the network while it trains, at the size of the pictures."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -23,31 +24,40 @@ def drawn_samples(height: int, width: int) -> Iterable[Sample]:
 
 
 @torch.no_grad()
-def score(network: nn.Module, spec: ModelSpec, samples: Iterable[Sample]) -> Scores:
-    """Confusion of the network's labels with the truth over all samples."""
+def predict(network: nn.Module, spec: ModelSpec,
+            samples: Iterable[Sample]) -> Iterator[tuple[Sample, np.ndarray]]:
+    """Yield each sample with the network's labels: (H, W) uint8 class indices."""
     network.eval()
     device = next(network.parameters()).device
     mean, std = (torch.tensor(values, device=device) for values in (spec.mean, spec.std))
-    confusion = ConfusionMatrix(len(spec.labels))
     for sample in samples:
         image = (torch.from_numpy(sample.rgb).to(device) - mean) / std
         logits = network(image.permute(2, 0, 1)[None].contiguous())
-        labels = logits.argmax(dim=1)[0].to(torch.uint8).cpu().numpy()
+        yield sample, logits.argmax(dim=1)[0].to(torch.uint8).cpu().numpy()
+
+
+def score(network: nn.Module, spec: ModelSpec, samples: Iterable[Sample]) -> Scores:
+    """Confusion of the network's labels with the truth over all samples."""
+    confusion = ConfusionMatrix(len(spec.labels))
+    for sample, labels in predict(network, spec, samples):
         confusion.add(sample.target, labels)
     return confusion.scores()
 
 
-def validate(network: nn.Module, spec: ModelSpec, data: DataFolder,
+def validate(network: nn.Module, spec: ModelSpec, data: DataFolder | None,
              drawn: bool) -> dict[str, Any]:
     """Score a network for one line of metrics.
 
+    :param data: the pictures for it; None if all are trained on.
     :param drawn: score it on the drawn scene, too.
     :return: mIoU, pixel accuracy and IoU by class, in percent.
     """
-    scores = score(network, spec, (data[i] for i in range(len(data))))
-    line = {'val_miou': round(100 * scores.miou, 2),
-            'val_pixel_accuracy': round(100 * scores.pixel_accuracy, 2),
-            'val_class_iou': scores.per_class(spec.labels)}
+    line: dict[str, Any] = {}
+    if data:
+        scores = score(network, spec, (data[i] for i in range(len(data))))
+        line = {'val_miou': round(100 * scores.miou, 2),
+                'val_pixel_accuracy': round(100 * scores.pixel_accuracy, 2),
+                'val_class_iou': scores.per_class(spec.labels)}
     if drawn:
         drawn_scores = score(network, spec, drawn_samples(*spec.training_size))
         line['drawn_miou'] = round(100 * drawn_scores.miou, 2)
