@@ -66,7 +66,8 @@ def generate_launch_description() -> LaunchDescription:
             description='Image topic to label; camera_info is taken from the topic beside it.'),
         DeclareLaunchArgument(
             'model', default_value='',
-            description='Path of a model file; empty: what params_file says.'),
+            description='Path of a model file, or the name of one that ships, such as '
+            'strip_camvid; empty: what params_file says.'),
         DeclareLaunchArgument(
             'engine', default_value='',
             description='auto, torch or openvino; empty: what params_file says.'),

@@ -30,7 +30,8 @@ FORMAT_VERSION = 1
 METADATA_KEY = 'seg_ros'
 MAX_HEADER_BYTES = 1_000_000
 MAX_FILE_BYTES = 256_000_000  # a recording given by mistake must not fill the memory
-DEFAULT_MODEL = Path(__file__).parent / 'weights' / 'asymmetric_camvid.safetensors'
+WEIGHTS = Path(__file__).parent / 'weights'
+DEFAULT_MODEL = WEIGHTS / 'asymmetric_camvid.safetensors'
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,23 @@ def save_model(path: Path, network: nn.Module, spec: ModelSpec) -> None:
                              'give another folder or free some space') from error
 
 
+def shipped_models() -> dict[str, Path]:
+    """Model files that ship, by their names."""
+    return {file.stem: file for file in sorted(WEIGHTS.glob('*.safetensors'))}
+
+
+def find_model(path: Path | str) -> Path:
+    """File of a model: ``path``, unless it is '' or the name of one that ships."""
+    return shipped_models().get(str(path), Path(path)) if str(path) else DEFAULT_MODEL
+
+
 def load_model(path: Path | str = '') -> Model:
     """Read a model file.
 
-    :param path: '' is the file that ships.
+    :param path: of the file, or the name of one that ships, without suffix; '' is the default.
     :raises ModelFileError: missing, truncated, changed, or not a model file of this package.
     """
-    path = Path(path) if str(path) else DEFAULT_MODEL
+    path = find_model(path)
     try:
         return _load(path)
     except ModelFileError as error:
@@ -126,7 +137,8 @@ def _load(path: Path) -> Model:
             data = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         raise ModelFileError('no such model file; give the path of a .safetensors file that '
-                             'seg_train wrote, or nothing for the one that ships') from error
+                             'seg_train wrote, or the name of one that ships: '
+                             f'{", ".join(shipped_models())}') from error
     except OSError as error:
         raise ModelFileError(f'cannot be read: {error.strerror}; give a readable file') from error
     if len(data) > MAX_FILE_BYTES:

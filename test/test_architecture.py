@@ -62,8 +62,9 @@ def test_rules_see_what_a_file_imports():
 @pytest.mark.parametrize(('parts', 'allowed'), [
     (['errors'], ()),
     (['labels'], ('seg_ros.errors',)),
+    (['files'], ()),
     (['networks'], ('seg_ros.networks', 'seg_ros.errors')),
-    (['model_file'], ('seg_ros.networks', 'seg_ros.labels', 'seg_ros.errors')),
+    (['model_file'], ('seg_ros.networks', 'seg_ros.labels', 'seg_ros.files', 'seg_ros.errors')),
     (['drawn_scene'], ('seg_ros.drawn_scene', 'seg_ros.labels', 'seg_ros.errors')),
 ])
 def test_inner_parts_use_only_what_lies_further_in(parts, allowed):

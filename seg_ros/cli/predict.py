@@ -32,7 +32,8 @@ def _parser() -> argparse.ArgumentParser:
                         help='folder of the results, made if absent: NAME_labels.png (class '
                         'ids) and NAME_overlay.png; of a video NAME_overlay.mp4 and '
                         'NAME_labels/000000.png and on')
-    parser.add_argument('--model', default='', help='model file; default: the one that ships')
+    parser.add_argument('--model', default='', help='model file, or the name of one that '
+                        'ships: asymmetric_camvid (default), strip_camvid')
     parser.add_argument('--engine', choices=ENGINES, default='auto')
     parser.add_argument('--device', default='auto', help='auto, cpu, cuda, cuda:1, ...')
     parser.add_argument('--precision', choices=PRECISIONS, default='auto')

@@ -46,7 +46,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--keep', action='store_true',
                         help='run until Ctrl-C, and say how RViz is connected')
     parser.add_argument('--model', type=Path, metavar='FILE',
-                        help='model file (default: the one that ships)')
+                        help='model file, or the name of one that ships: asymmetric_camvid '
+                        '(default), strip_camvid')
     parser.add_argument('--engine', metavar='NAME',
                         help='engine that runs the network (default: the fastest there is)')
     parser.add_argument('--device', metavar='NAME', help='cpu, cuda, cuda:1, ... (default: a GPU '
@@ -73,10 +74,12 @@ def read_options(arguments: argparse.Namespace) -> Options:
     node_parameters = {name: value for name in ('engine', 'device')
                        if (value := getattr(arguments, name)) is not None}
     if arguments.model is not None:
-        if not arguments.model.is_file():
-            raise ConfigError(f'--model {arguments.model.resolve()}: no such file; give one that '
-                              'seg_train wrote')
-        node_parameters['model'] = str(arguments.model.resolve())
+        from seg_ros.model_file import find_model  # brings PyTorch, too
+        model = find_model(arguments.model)
+        if not model.is_file():
+            raise ConfigError(f'--model {model.resolve()}: no such file; give one that seg_train '
+                              'wrote')
+        node_parameters['model'] = str(model.resolve())
     drawn = not given or given == ['size']
     return Options(arguments.seconds, arguments.keep, drawn, _source_parameters(arguments),
                    node_parameters)

@@ -36,7 +36,8 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument('--drawn', action='store_true',
                       help='score on drawn road scenes that training never sees')
     parser.add_argument('--split', default='val', help='of the data set (default: val)')
-    parser.add_argument('--model', default='', help='model file; default: the one that ships')
+    parser.add_argument('--model', default='', help='model file, or the name of one that '
+                        'ships: asymmetric_camvid (default), strip_camvid')
     parser.add_argument('--engine', choices=ENGINES, default='auto')
     parser.add_argument('--precision', choices=PRECISIONS, default='auto')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the scores')
