@@ -34,6 +34,8 @@ class Recipe:
         (online hard example mining); 1 counts all.
     :param lovasz_weight: of the Lovasz-softmax loss added to the cross-entropy, which counts
         classes by their IoU and not by their pixels.
+    :param splits: of the data set that are trained on; with ``val`` among them nothing is left to
+        validate on.
     :param drawn_share: drawn road scenes a picture, e.g. 0.08; only for the CamVid classes.
     :param class_terms: what is added to the cross-entropy, one of ``CLASS_TERMS``.
     :param intra_weight: of the term that draws the pixels of a class together.
@@ -59,6 +61,7 @@ class Recipe:
     class_balance: float = 0.5
     hard_share: float = 1.0
     lovasz_weight: float = 0.0
+    splits: tuple[str, ...] = ('train',)
     drawn_share: float = 0.0
     class_terms: str = 'none'
     intra_weight: float = 0.01
@@ -82,6 +85,9 @@ class Recipe:
             value = getattr(self, name)
             if isinstance(value, bool) or not low <= value <= high:
                 raise ConfigError(f'{name} {value!r}: expected {low} to {high}')
+        if not self.splits or not all(type(split) is str for split in self.splits):
+            raise ConfigError(f'splits {list(self.splits)!r}: expected names of splits, such as '
+                              '[train] or [train, val]')
         for name, known in (('class_terms', CLASS_TERMS), ('precision', PRECISIONS)):
             if getattr(self, name) not in known:
                 raise ConfigError(f'{name} {getattr(self, name)!r}: expected {", ".join(known)}')
@@ -131,6 +137,10 @@ def _convert(target: dataclasses.Field, value: Any, where: str) -> Any:
             raise ConfigError(f'{where}: expected {expected.__name__}, got {value!r}')
     if target.name == 'arguments' and not isinstance(value, Mapping):
         raise ConfigError(f'{where}: expected a mapping of arguments, got {value!r}')
+    if target.name == 'splits':
+        if not isinstance(value, list):
+            raise ConfigError(f'{where}: expected a list of names, got {value!r}')
+        return tuple(value)
     if target.name in ('crop', 'scale'):
         if not isinstance(value, list) or len(value) != 2 or not all(
                 type(number) in (int, float) for number in value):
@@ -142,6 +152,29 @@ def _convert(target: dataclasses.Field, value: Any, where: str) -> Any:
 def to_mapping(recipe: Recipe) -> dict[str, Any]:
     """Plain values for YAML and JSON; reading them back gives the same recipe."""
     values = dataclasses.asdict(recipe)
+    values['splits'] = list(values['splits'])
     for name in ('crop', 'scale'):
         values['augmentation'][name] = list(values['augmentation'][name])
     return values
+
+
+def with_changes(recipe: Recipe, changes: Any, where: str) -> Recipe:
+    """Replace some values of a recipe; those of a nested mapping one by one, too.
+
+    :param where: what the changes are called in messages.
+    :raises ConfigError: an unknown key, or a value out of range.
+    """
+    if not isinstance(changes, Mapping):
+        raise ConfigError(f'{where}: expected "key: value" lines, got {changes!r}')
+    try:
+        return _from_mapping(Recipe, _merged(to_mapping(recipe), changes), '')
+    except ConfigError as error:
+        raise ConfigError(f'{where}: {error}') from error
+
+
+def _merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(values)
+    for key, change in changes.items():
+        both = isinstance(change, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merged(merged[key], change) if both else change
+    return merged

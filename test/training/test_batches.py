@@ -5,7 +5,14 @@ import pytest
 import torch
 
 from seg_ros.errors import DataError
-from seg_ros.training.batches import AugmentedData, batches, draw_sample, steps_per_epoch
+from seg_ros.training.batches import (
+    AugmentedData,
+    batch_size,
+    batches,
+    deal,
+    draw_sample,
+    steps_per_epoch,
+)
 from seg_ros.training.dataset import open_data
 from seg_ros.training.validation import DRAWN_SEEDS, drawn_samples
 
@@ -59,6 +66,34 @@ def test_batch_larger_than_the_data_is_the_whole_data(camvid, recipe):
     data = AugmentedData(open_data(camvid, 'train'), recipe(batch=8))
     assert steps_per_epoch(data) == 1
     assert [rgb.shape[0] for rgb, _ in epoch_of(data, 0)] == [5]
+
+
+def test_processes_see_together_what_one_sees_with_their_batches_as_one(camvid, recipe):
+    folder = open_data(camvid, 'train')
+    each = AugmentedData(folder, recipe(batch=1, drawn_share=1.0))
+    one = AugmentedData(folder, recipe(batch=3, drawn_share=1.0))
+    dealt = [deal(each, 4, rank, 3) for rank in range(3)]
+    whole = deal(one, 4)
+    assert len(whole) == steps_per_epoch(each, 3) == steps_per_epoch(one) == 3  # of 10 pictures
+    assert [sum(parts, []) for parts in zip(*dealt, strict=True)] == whole
+    assert deal(one, 5) != whole
+
+
+def test_batch_of_a_process_is_loaded_from_its_share(camvid, recipe):
+    data = AugmentedData(open_data(camvid, 'train'), recipe())
+    shown = list(batches(data, 1, 2, rank=1, processes=2))
+    (first, second), = deal(data, 1, 1, 2)
+    rgb, target = shown[0]
+    assert len(shown) == 1
+    for position, index in enumerate((first, second)):
+        assert np.array_equal(rgb[position].numpy(), data[1, index][0])
+        assert np.array_equal(target[position].numpy(), data[1, index][1])
+
+
+def test_few_pictures_are_shared_out_evenly(camvid, recipe):
+    data = AugmentedData(open_data(camvid, 'train'), recipe(batch=8))
+    assert (batch_size(data, 2), steps_per_epoch(data, 2)) == (2, 1)
+    assert batch_size(data, 6) == 0
 
 
 def test_drawn_scenes_are_a_share_of_the_pictures(camvid, recipe):

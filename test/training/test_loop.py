@@ -1,40 +1,34 @@
-"""The training loop: schedule, averaged weights, resuming, steps that are not finite."""
+"""The training loop: averaged weights, resuming, precision, steps that are not finite."""
 
 import copy
-import json
 import math
+import resource
+from pathlib import Path
 
 import cv2
 import pytest
 import torch
-from torch import nn
 
 from seg_ros.errors import ConfigError, TrainingError
 from seg_ros.model_file import ModelSpec
 from seg_ros.training.batches import AugmentedData
 from seg_ros.training.dataset import open_data
-from seg_ros.training.loop import (
-    MAX_SKIPPED_IN_A_ROW,
-    Trainer,
-    average,
-    learning_rate,
-    make_optimizer,
-    run_epochs,
-)
-from seg_ros.training.recipe import Recipe
+from seg_ros.training.loop import MAX_SKIPPED_IN_A_ROW, Trainer
+from seg_ros.training.processes import ALONE, Group
 
 WEIGHTS = torch.ones(11)
 
 
 @pytest.fixture
 def trainer(camvid, recipe):
-    """Make a trainer on the tiny data; ``std`` and the class weights may be changed."""
-    def make(weights=WEIGHTS, std=(60.0, 60.0, 60.0), **changed) -> Trainer:
+    """Make a trainer on the tiny data; more than the recipe may be changed."""
+    def make(weights=WEIGHTS, std=(60.0, 60.0, 60.0), device='cpu', group=ALONE,
+             **changed) -> Trainer:
         chosen = recipe(**changed)
         data = open_data(camvid, 'train')
         spec = ModelSpec(chosen.architecture, dict(chosen.arguments), data.labels,
                          (128.0, 128.0, 128.0), std, (64, 64))
-        return Trainer(chosen, spec, AugmentedData(data, chosen), weights)
+        return Trainer(chosen, spec, AugmentedData(data, chosen), weights, device, group=group)
     return make
 
 
@@ -52,39 +46,6 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_rate_rises_linearly_and_falls_by_the_poly_rule():
-    recipe = Recipe(learning_rate=2.0, warmup_steps=4)
-    rates = [learning_rate(step, 10, recipe) for step in range(11)]
-    assert rates[0] == pytest.approx(2.0 * 1 / 4)
-    assert rates[1] == pytest.approx(2.0 * 2 / 4 * 0.909532576)     # 0.9 ** 0.9
-    assert rates[3] == pytest.approx(2.0 * 0.725417847)             # 0.7 ** 0.9
-    assert rates[5] == pytest.approx(2.0 * 0.535886731)             # 0.5 ** 0.9
-    assert rates[9] == pytest.approx(2.0 * 0.125892541)             # 0.1 ** 0.9
-    assert rates[10] == 0
-
-
-def test_rate_without_warmup_starts_at_its_highest():
-    assert learning_rate(0, 10, Recipe(learning_rate=0.5, warmup_steps=0)) == 0.5
-
-
-def test_rate_past_the_last_step_is_zero():
-    assert learning_rate(12, 10, Recipe()) == 0  # a run resumed with fewer epochs
-
-
-def test_average_moves_weights_and_statistics_and_copies_counters():
-    averaged, network = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
-    with torch.no_grad():
-        averaged.weight.copy_(torch.tensor([1.0, 2.0]))
-        network.weight.copy_(torch.tensor([5.0, 0.0]))
-    network.running_mean += 8
-    network.num_batches_tracked += 3
-    average(averaged, network, 0.75)
-    assert averaged.weight.tolist() == [0.75 * 1 + 0.25 * 5, 0.75 * 2 + 0.25 * 0]
-    assert averaged.running_mean.tolist() == [2, 2]
-    assert averaged.num_batches_tracked == 3
-    assert network.weight.tolist() == [5, 0]
-
-
 def test_average_starts_fast(trainer):
     run = trainer(epochs=1, batch=5)  # one step
     before = {name: tensor.clone() for name, tensor in run.network.state_dict().items()}
@@ -95,15 +56,6 @@ def test_average_starts_fast(trainer):
         expected = before[name] * (1 / 11) + after[name] * (10 / 11)
         assert torch.allclose(averaged[name], expected, atol=1e-6)
     assert averaged['stem.0.1.num_batches_tracked'] == 1
-
-
-def test_kernels_decay_and_nothing_else(trainer):
-    run = trainer(weight_decay=0.3)
-    kernels, others = make_optimizer(run.network, run.recipe).param_groups
-    assert (kernels['weight_decay'], others['weight_decay']) == (0.3, 0.0)
-    assert {p.ndim for p in kernels['params']} == {4}
-    assert {p.ndim for p in others['params']} == {1}
-    assert len(kernels['params']) + len(others['params']) == len([*run.network.parameters()])
 
 
 def test_loss_falls(trainer):
@@ -128,6 +80,73 @@ def test_resumed_run_ends_with_the_same_bits(trainer, tmp_path):
     assert second.epoch == 4 and second.step == 8
     # Steps 0..7 of 8: the last rate is the recipe's times (1 / 8) ** 0.9.
     assert lines[-1]['learning_rate'] == pytest.approx(0.002 * 0.125 ** 0.9)
+
+
+def test_run_resumed_with_another_batch_goes_on_from_the_same_epoch(trainer, tmp_path):
+    first = trainer()
+    first.train_epoch()
+    first.save(tmp_path / 'last.pt')
+    second = trainer(batch=1, augmentation={'crop': [64, 72]})
+    second.resume(tmp_path / 'last.pt')
+    # One of four epochs is over, which are 5 steps each now and were 2.
+    assert (first.step, second.step) == (2, 5)
+    assert second.train_epoch()['learning_rate'] == pytest.approx(0.002 * (11 / 20) ** 0.9)
+
+
+def test_bfloat16_trains_as_float32_does(trainer):
+    runs = [trainer(precision=precision, learning_rate=0.01, epochs=7)
+            for precision in ('float32', 'bfloat16')]
+    exact, rounded = ([run.train_epoch()['loss'] for _ in range(7)] for run in runs)
+    assert exact != rounded
+    assert rounded == pytest.approx(exact, abs=0.15)  # of 2.6 to 2.05; 0.06 was seen
+    assert rounded[-1] < 0.9 * rounded[0]
+    assert runs[1].skipped == 0
+    assert {p.dtype for p in runs[1].network.parameters()} == {torch.float32}
+
+
+def test_float16_without_a_gpu_is_refused(trainer):
+    with pytest.raises(ConfigError, match='float16: is for --device cuda; .* bfloat16 or float32'):
+        trainer(precision='float16')
+
+
+def test_scaled_gradients_move_the_weights_as_unscaled_ones_do(trainer):
+    plain, scaled = trainer(), trainer()
+    scaled.scaler = torch.amp.GradScaler('cpu', init_scale=1024)  # a power of two rounds nothing
+    assert plain.train_epoch()['loss'] == scaled.train_epoch()['loss']
+    assert same(state_of(plain), state_of(scaled))
+
+
+def test_gradients_that_overflow_when_scaled_lower_the_scale(trainer, tmp_path):
+    run = trainer(epochs=10)
+    run.scaler = torch.amp.GradScaler('cpu', init_scale=2.0 ** 127)  # 2 times that is infinite
+    with torch.no_grad():
+        run.network.classify.weight.mul_(100)  # for gradients far above 2
+    before = state_of(run)
+    line = run.train_epoch()
+    assert line['skipped_steps'] == 2 and line['loss'] is None
+    assert same(before, state_of(run))
+    assert run.scaler.get_scale() == 2.0 ** 125
+    lines = [run.train_epoch() for _ in range(6)]
+    assert lines[-1]['skipped_steps'] == lines[-2]['skipped_steps'] < 12
+    assert math.isfinite(lines[-1]['loss'])
+
+    run.save(tmp_path / 'last.pt')
+    resumed = trainer(epochs=10)
+    resumed.scaler = torch.amp.GradScaler('cpu')
+    resumed.resume(tmp_path / 'last.pt')
+    assert resumed.scaler.get_scale() == run.scaler.get_scale() < 2.0 ** 125
+    assert resumed.train_epoch()['loss'] == run.train_epoch()['loss']
+    assert same(state_of(run), state_of(resumed))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a GPU')
+@pytest.mark.parametrize('precision', ['float16', 'bfloat16'])
+def test_half_precision_trains_on_a_gpu_as_float32_does(trainer, precision):
+    runs = [trainer(device='cuda', precision=chosen, learning_rate=0.01, epochs=7)
+            for chosen in ('float32', precision)]
+    exact, rounded = ([run.train_epoch()['loss'] for _ in range(7)] for run in runs)
+    assert rounded == pytest.approx(exact, abs=0.15)
+    assert runs[1].scaler.is_enabled() == (precision == 'float16')
 
 
 def test_checkpoint_of_another_network_is_refused(trainer, tmp_path):
@@ -198,28 +217,29 @@ def test_single_value_for_batchnorm_is_refused_before_the_first_step(trainer):
     assert math.isfinite(run.train_epoch()['loss'])
 
 
-def test_each_epoch_leaves_a_line_and_a_checkpoint(trainer, tmp_path):
-    run = trainer(epochs=3, validate_every=2)
-    asked = []
-
-    def validate(network: nn.Module) -> dict:
-        asked.append((run.epoch, network is run.averaged))
-        return {'val_miou': 12.5}
-
-    run_epochs(run, tmp_path, validate)
-    lines = [json.loads(line) for line in (tmp_path / 'metrics.jsonl').read_text().splitlines()]
-    assert [line['epoch'] for line in lines] == [1, 2, 3]
-    assert ['val_miou' in line for line in lines] == [False, True, True]  # the last always
-    assert asked == [(2, True), (3, True)]
-    again = trainer(epochs=3)
-    again.resume(tmp_path / 'last.pt')
-    assert again.epoch == 3 and same(state_of(run), state_of(again))
+def test_fewer_pictures_than_processes_are_refused(trainer):
+    with pytest.raises(ConfigError, match='5 pictures for 6 processes: .* start fewer'):
+        trainer(group=Group(0, 6))
 
 
-def test_metrics_of_skipped_epochs_are_still_json(trainer, tmp_path):
-    run_epochs(trainer(weights=torch.full((11,), math.inf), epochs=1), tmp_path, lambda _: {})
-    text = (tmp_path / 'metrics.jsonl').read_text()
-    assert json.loads(text, parse_constant=pytest.fail)['loss'] is None
+@pytest.mark.parametrize(('epochs_done', 'remedy'), [(0, 'start again'),
+                                                     (1, 'go on with --resume')])
+def test_lack_of_memory_names_what_to_lower(trainer, epochs_done, remedy):
+    run = trainer(batch=2, augmentation={'crop': [2048, 2048], 'scale': [1, 1]})
+    run.epoch = epochs_done
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()
+    # Enough for six views of 17 MB and the threads that load them; the logits alone have 369 MB.
+    resource.setrlimit(resource.RLIMIT_AS, (used + 450_000_000, hard))
+    try:
+        with pytest.raises(TrainingError) as caught:
+            run.train_epoch()
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    assert str(caught.value) == (
+        'the memory of cpu does not suffice for the recipe: lower batch (2) or augmentation.crop '
+        f'([2048, 2048]) in it, then {remedy}')
+    assert 'allocate memory' in str(caught.value.__cause__)  # torch's own words
 
 
 def test_same_seed_gives_the_same_first_weights(trainer):

@@ -1,0 +1,147 @@
+"""One training run, from the data to the model file."""
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from seg_ros import __version__
+from seg_ros.errors import ConfigError, DataError, ModelFileError, TrainingError
+from seg_ros.labels import CAMVID
+from seg_ros.model_file import Model, ModelSpec, save_model
+from seg_ros.training.batches import AugmentedData
+from seg_ros.training.curves import draw_curves
+from seg_ros.training.dataset import VALIDATION_SPLIT, DataFolder, join, open_data
+from seg_ros.training.initial_weights import start_from
+from seg_ros.training.loop import Trainer
+from seg_ros.training.losses import class_weights
+from seg_ros.training.measure import measure
+from seg_ros.training.processes import Group
+from seg_ros.training.recipe import Recipe, to_mapping
+from seg_ros.training.run_folder import LOGGER, RunFolder
+from seg_ros.training.validation import validate
+from seg_ros.training.versions import commit
+from seg_ros.training.worst_pictures import draw_worst
+
+
+@dataclass(frozen=True)
+class RunData:
+    """What a run learns from, and what it is scored on, if anything is left for that."""
+
+    train: DataFolder
+    validation: DataFolder | None
+
+
+@dataclass(frozen=True)
+class Computing:
+    """How a run is computed, which changes nothing of what it learns but the rounding.
+
+    :param device: cpu, cuda, cuda:1, ...
+    :param workers: threads that load pictures.
+    :param group: the processes that train together.
+    """
+
+    device: str
+    workers: int
+    group: Group
+
+
+def open_run_data(root: Path, recipe: Recipe) -> RunData:
+    """Find the pictures of a recipe's splits.
+
+    :raises DataError: one is missing or incomplete.
+    """
+    train = reduce(join, (open_data(root, split) for split in recipe.splits))
+    if VALIDATION_SPLIT in recipe.splits:
+        return RunData(train, None)
+    return RunData(train, open_data(root, VALIDATION_SPLIT))
+
+
+def make_trainer(recipe: Recipe, data: RunData, computing: Computing,
+                 start: Model | None) -> Trainer:
+    """Make ready to train.
+
+    :param start: weights to start from.
+    :raises ConfigError: this recipe cannot be trained on these data or this device.
+    """
+    labels = data.train.labels
+    if recipe.drawn_share and labels != CAMVID:
+        raise ConfigError('drawn_share: drawn scenes have the CamVid classes, this data set has '
+                          f'{", ".join(labels.names)}; set drawn_share to 0')
+    device = computing.group.device(computing.device)
+    measured = computing.group.share(lambda: measure(data.train))
+    spec = ModelSpec(recipe.architecture, dict(recipe.arguments), labels, measured.mean,
+                     measured.std, measured.size)
+    if start:  # the statistics that weights were trained with are part of them
+        spec = replace(spec, mean=start.spec.mean, std=start.spec.std,
+                       provenance={'start': dict(start.spec.provenance)})
+    trainer = Trainer(recipe, spec, AugmentedData(data.train, recipe),
+                      class_weights(measured.frequencies, recipe.class_balance), device,
+                      computing.workers, computing.group)
+    if start:
+        told = start_from(start, labels, trainer.network, trainer.averaged)
+        if computing.group.first:
+            LOGGER.info(told)
+    return trainer
+
+
+def train_run(recipe: Recipe, data: RunData, out: Path, computing: Computing,
+              start: Model | None = None, resume: bool = False) -> dict[str, Any]:
+    """Train to the recipe's last epoch, with a checkpoint and a line of metrics after each.
+
+    Of several processes the first writes, and the others wait for it.
+
+    :param start: weights to start from; a resumed run has its own.
+    :return: metrics of the last epoch; of all but the first process, nothing.
+    :raises ConfigError: the folder, recipe or device cannot be used.
+    :raises TrainingError: it stopped underway, and can be resumed.
+    """
+    if not computing.group.first:
+        trainer = make_trainer(recipe, data, computing, start)
+        if resume:
+            trainer.resume(RunFolder(out).checkpoint)
+        while trainer.epoch < recipe.epochs:
+            trainer.train_epoch()
+            computing.group.wait()
+        return {}
+    with RunFolder(out).open(resume) as folder:
+        trainer = make_trainer(recipe, data, computing, start)
+        if resume:
+            trainer.resume(folder.checkpoint)
+        folder.start_after(trainer.epoch)
+        folder.write_recipe(recipe)
+        folder.write_versions(str(trainer.device))
+        try:
+            while trainer.epoch < recipe.epochs:
+                line = {'epoch': trainer.epoch + 1, **trainer.train_epoch()}
+                _end_epoch(trainer, data, folder, line)
+                computing.group.wait()
+            _draw(trainer, data, folder)
+        except (DataError, ModelFileError) as error:  # a file changed underway, a full disk
+            then = 'go on with --resume' if folder.checkpoint.exists() else 'start again'
+            raise TrainingError(f'{error}; then {then}') from error
+        return folder.lines()[-1]
+
+
+def _end_epoch(trainer: Trainer, data: RunData, folder: RunFolder,
+               line: dict[str, Any]) -> None:
+    recipe, spec = trainer.recipe, trainer.spec
+    if trainer.epoch == recipe.epochs or trainer.epoch % recipe.validate_every == 0:
+        scores = validate(trainer.averaged, spec, data.validation, drawn=recipe.drawn_share > 0)
+        line.update(scores)
+        save_model(folder.last, trainer.averaged, replace(spec, provenance={
+            **spec.provenance, 'data': f'{data.train.root.resolve().name}, {data.train.split}',
+            'epochs': trainer.epoch, 'recipe': to_mapping(recipe), 'version': __version__,
+            'commit': commit(), 'validation': scores}))
+    folder.add_epoch(line)
+    trainer.save(folder.checkpoint)
+    folder.keep_best()
+    LOGGER.info(', '.join(f'{key} {value:.4g}' for key, value in line.items()
+                          if isinstance(value, int | float)))
+
+
+def _draw(trainer: Trainer, data: RunData, folder: RunFolder) -> None:
+    draw_curves(folder.lines(), folder.curves, trainer.spec.labels)
+    if data.validation:
+        draw_worst(trainer.averaged, trainer.spec, data.validation, folder.worst_pictures)
+    LOGGER.info(f'done: {folder.last}')
