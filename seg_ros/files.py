@@ -23,8 +23,6 @@ def written_whole(path: Path) -> Iterator[Path]:
     beside = path.with_name(f'.{path.stem}.{os.getpid()}.part{path.suffix}')
     try:
         yield beside
-        with open(beside, 'rb') as file:
-            os.fsync(file.fileno())  # or a power cut could leave the name without the content
         os.replace(beside, path)
     except OSError as error:  # on a full disk it has no name, else that of the file beside
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,5 +1,6 @@
 """The state of a run on disk: written beside, then renamed, so that a kill leaves a whole one."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,12 @@ def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
     try:
         with written_whole(path) as beside, open(beside, 'wb') as file:
             torch.save(dict(state), file)
+            file.flush()
+            os.fsync(file.fileno())  # or a power cut could leave the name without the content
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         raise TrainingError(f'{path.resolve()}: cannot be written ({error}); free some space, '
-                            'then go on with --resume') from error
+                            'then go on with --resume, or start again if this was the first '
+                            'epoch') from error
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:

@@ -34,14 +34,15 @@ def draw_curves(lines: Sequence[Line], path: Path, labels: LabelSet | None = Non
         from matplotlib.figure import Figure
     except ImportError as error:
         LOGGER.warning(f'no {path.name}, as matplotlib cannot be imported ({error}); to have it '
-                       'drawn: pip install matplotlib, then --resume')
+                       'drawn: pip install -r requirements/training.txt, then --resume')
         return
     curves = _class_curves(lines)
     classes_inches = max(CLASSES_INCHES, NAME_INCHES * (len(curves) + 2))
     figure = Figure((WIDTH_INCHES, TOP_INCHES + classes_inches), DOTS_PER_INCH,
                     layout='constrained')
     FigureCanvasAgg(figure)
-    panels = figure.subplot_mosaic('lrm;ccc', height_ratios=[TOP_INCHES, classes_inches])
+    panels = figure.subplot_mosaic('lrm;ccc', gridspec_kw={
+        'height_ratios': [TOP_INCHES, classes_inches]})  # matplotlib before 3.6 takes no other
     _draw(panels['l'], lines, {'loss': 'last'}, 'training loss')
     _draw(panels['r'], lines, {'learning_rate': 'last'}, 'learning rate')
     _draw(panels['m'], lines, {'val_pixel_accuracy': 'pixels right', 'val_miou': 'mIoU',

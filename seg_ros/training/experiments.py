@@ -20,7 +20,7 @@ from seg_ros.training.dataset import (
     open_data,
     sequence_of,
 )
-from seg_ros.training.recipe import Recipe, with_changes
+from seg_ros.training.recipe import Recipe, load_recipe, with_changes
 from seg_ros.training.run import Computing, RunData, open_run_data, train_run
 from seg_ros.training.run_folder import RunFolder
 
@@ -71,8 +71,11 @@ def read_variants(path: Path, recipe: Recipe, root: Path) -> list[Experiment]:
     for name, changes in variants.items():
         for base in seeded:
             changed = with_changes(base, changes, f'{path.resolve()}: {name}')
-            experiments.append(Experiment(str(name), f'seed {base.seed}', changed,
-                                          open_run_data(root, changed)))
+            data = open_run_data(root, changed)
+            if data.validation is None:
+                raise ConfigError(f'{path.resolve()}: {name}: with val among splits nothing is '
+                                  'left to compare the variants on; leave it out')
+            experiments.append(Experiment(str(name), f'seed {changed.seed}', changed, data))
     return experiments
 
 
@@ -135,16 +138,25 @@ def run_experiments(experiments: Sequence[Experiment], out: Path, computing: Com
     results = []
     for experiment in experiments:
         folder = RunFolder(out / experiment.folder)
-        lines = folder.lines() if folder.checkpoint.exists() else []
-        if not lines or lines[-1]['epoch'] < experiment.recipe.epochs:
-            train_run(experiment.recipe, experiment.data, folder.path, computing, start,
-                      resume=computing.group.share(folder.checkpoint.exists))
-        results.append(computing.group.share(partial(_last_line, folder)))
+        begun, finished = computing.group.share(partial(_stage, folder, experiment.recipe))
+        if not finished:
+            train_run(experiment.recipe, experiment.data, folder.path, computing,
+                      None if begun else start, resume=begun)
+        results.append(computing.group.share(lambda of=folder: of.lines()[-1]))  # type: ignore[misc]
     return results
 
 
-def _last_line(folder: RunFolder) -> dict[str, Any]:
-    return folder.lines()[-1]
+def _stage(folder: RunFolder, recipe: Recipe) -> tuple[bool, bool]:
+    """Whether a run was begun, and whether it has come to its end.
+
+    :raises ConfigError: it was begun with another recipe.
+    """
+    if not folder.checkpoint.exists():
+        return False, False
+    if load_recipe(folder.recipe) != recipe:
+        raise ConfigError(f'{folder.path.resolve()}: holds a run of another recipe; remove it, or '
+                          'give another --out')
+    return True, folder.finished(recipe.epochs)
 
 
 def write_table(experiments: Sequence[Experiment], results: Sequence[Mapping[str, Any]],
@@ -167,13 +179,14 @@ def _rows(experiments: Sequence[Experiment],
     scores: dict[str, list[float]] = {}
     for experiment, result in zip(experiments, results, strict=True):
         scores.setdefault(experiment.group, []).append(result['val_miou'])
-    repeats = list(dict.fromkeys(experiment.repeat for experiment in experiments))
-    yield ' | '.join(['| run', *(repeats if len(repeats) > 1 else []), 'mIoU |'])
-    yield '|---' + '|---:' * (len(repeats) + 1 if len(repeats) > 1 else 1) + '|'
+    count = max(map(len, scores.values()))
+    seeds = list(dict.fromkeys(experiment.repeat for experiment in experiments))[:count]
+    yield ' | '.join(['| run', *(seeds if count > 1 else []), 'mIoU |'])
+    yield '|---' + '|---:' * (count + 1 if count > 1 else 1) + '|'
     for group, values in scores.items():
-        each = [f'{value:.1f}' for value in values] if len(repeats) > 1 else []
+        each = [f'{value:.1f}' for value in values] if count > 1 else []
         yield ' | '.join([f'| {group}', *each, f'{statistics.mean(values):.1f} |'])
-    if len(repeats) == 1:
+    if seeds == ['']:  # folds
         means = [value for values in scores.values() for value in values]
         yield (f'| mean, standard deviation | {statistics.mean(means):.1f}, '
                f'{statistics.stdev(means) if len(means) > 1 else 0:.1f} |')

@@ -1,6 +1,6 @@
 """Starting a network from the weights of a model file."""
 
-from torch import nn
+from torch import Tensor, nn
 
 from seg_ros.errors import ConfigError
 from seg_ros.labels import LabelSet
@@ -23,6 +23,7 @@ def start_from(model: Model, labels: LabelSet, *networks: nn.Module) -> str:
     if labels.names != model.spec.labels.names:
         tensors = {name: tensors[name] for name in tensors.keys() - head_of(model.spec)}
     new: set[str] = set()
+    fitting: dict[str, Tensor] = {}
     for network in networks:
         own = network.state_dict()
         fitting = {name: tensor for name, tensor in tensors.items()
@@ -34,8 +35,10 @@ def start_from(model: Model, labels: LabelSet, *networks: nn.Module) -> str:
                               f'{model.spec.architecture}, {dict(model.spec.arguments)}')
         network.load_state_dict(fitting, strict=False)
     boxes = sorted({name.partition('.')[0] for name in new})
+    told = [f'parts of {box}' if any(name.startswith(f'{box}.') for name in fitting) else box
+            for box in boxes]
     return f'{model.path}: its weights are kept' + (
-        f', but for those of {", ".join(boxes)}, which begin anew' if boxes else '')
+        f', but for those of {", ".join(told)}, which begin anew' if told else '')
 
 
 def head_of(spec: ModelSpec) -> set[str]:

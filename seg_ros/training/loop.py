@@ -33,9 +33,11 @@ Lap = Callable[[str], None]
 class Trainer:
     """One run: network, averaged weights, optimiser and where it stands.
 
-    Several processes train as one on their batches together: the recipe's batch is that of each,
-    its learning rate that of all. Only BatchNorm differs: on CPUs each process normalises by its
-    own batch, and running statistics become the mean over the processes.
+    Several processes train on one batch of theirs together: the recipe's batch is that of each,
+    its learning rate that of all. Gradients are the mean of those of the processes, each of which
+    computes its loss on its own part: means over classes or weights are taken there. On CPUs each
+    process also normalises by its own part, and BatchNorm's running statistics become the mean
+    over the processes.
 
     :param spec: what the trained network will be saved as; its provenance says what it was
         started from. A resumed run keeps the statistics and provenance that it was begun with.
@@ -61,7 +63,6 @@ class Trainer:
         self.averaged = copy.deepcopy(self.network).eval()
         if group.size > 1 and self.device.type == 'cuda':
             self.network = nn.SyncBatchNorm.convert_sync_batchnorm(self.network)
-        self.parallel = self.network
         self.weights = weights.to(self.device)
         self._take(spec)
         self.optimizer = make_optimizer(self.network, recipe)
@@ -92,7 +93,7 @@ class Trainer:
         started = time.monotonic()
         self.network.train()
         # Made anew, as it settles on an order of adding up: a resumed run then adds alike.
-        self.parallel = self.group.parallel(self.network)
+        parallel = self.group.parallel(self.network)
         losses = []
         epoch = batches(self.dataset, self.epoch, self.workers, self.group.rank, self.group.size)
         try:
@@ -101,7 +102,7 @@ class Trainer:
                       total=steps or self.steps_per_epoch,
                       disable=not self.group.first) as progress:
                 for rgb, target in progress:
-                    loss = self._train_step(rgb, target, lap)
+                    loss = self._train_step(parallel, rgb, target, lap)
                     if not math.isnan(loss):
                         losses.append(loss)
                     progress.set_postfix(loss=f'{loss:.3f}', skipped=self.skipped)
@@ -114,8 +115,11 @@ class Trainer:
                 'learning_rate': self.optimizer.param_groups[0]['lr'],
                 'skipped_steps': self.skipped, 'seconds': time.monotonic() - started}
 
-    def _train_step(self, rgb: Tensor, target: Tensor, lap: Lap) -> float:
-        """Do one step; return its loss, nan where it was skipped for not being finite."""
+    def _train_step(self, parallel: nn.Module, rgb: Tensor, target: Tensor, lap: Lap) -> float:
+        """Do one step; return its loss, nan where it was skipped for not being finite.
+
+        :param parallel: the network, wrapped for the processes that train together.
+        """
         for group in self.optimizer.param_groups:
             group['lr'] = learning_rate(self.step, self.total_steps, self.recipe)
         buffers = [buffer.clone() for buffer in self.network.buffers()]
@@ -124,7 +128,7 @@ class Trainer:
         image = ((rgb - self.mean) / self.std).permute(0, 3, 1, 2).contiguous()
         with torch.autocast(self.device.type, getattr(torch, self.recipe.precision),
                             enabled=self.recipe.precision != 'float32'):
-            logits = self.parallel(image)
+            logits = parallel(image)
         lap('forward')
         loss = total_loss(logits, target, self.weights, self.recipe, self.step)
         lap('loss')
@@ -184,19 +188,21 @@ class Trainer:
         """Write the run's state: of the network itself, whatever it is wrapped in for training."""
         save_checkpoint(path, {
             'recipe': json.dumps(to_mapping(self.recipe)), 'epoch': self.epoch,
-            'mean': list(self.spec.mean), 'std': list(self.spec.std),
+            'labels': json.dumps(self.spec.labels.to_dict()), 'mean': list(self.spec.mean),
+            'std': list(self.spec.std),
             'provenance': json.dumps(dict(self.spec.provenance)),
             'skipped': self.skipped, 'network': self.network.state_dict(),
             'averaged': self.averaged.state_dict(), 'optimizer': self.optimizer.state_dict(),
             'scaler': self.scaler.state_dict()})
 
-    def resume(self, path: Path) -> None:
+    def resume(self, path: Path) -> list[str]:
         """Go on where :meth:`save` was called.
 
         Epochs, batch and the number of processes may have changed since: the schedule goes on
         from the same epoch.
 
-        :raises TrainingError: no such checkpoint, or one of another network.
+        :return: other keys of the recipe that have changed since.
+        :raises TrainingError: no such checkpoint, or one of another network or other classes.
         """
         state = self.group.share(lambda: load_checkpoint(path))
         try:
@@ -204,6 +210,8 @@ class Trainer:
             for key in ('architecture', 'arguments'):  # dilations do not show in the weights
                 if was[key] != now[key]:
                     raise ValueError(key)
+            if json.loads(state['labels']) != self.spec.labels.to_dict():
+                raise ValueError('labels')
             self.network.load_state_dict(state['network'])
             self.averaged.load_state_dict(state['averaged'])
             self.optimizer.load_state_dict(state['optimizer'])
@@ -214,9 +222,10 @@ class Trainer:
             self.epoch, self.skipped = state['epoch'], state['skipped']
             self.step = self.epoch * self.steps_per_epoch
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise TrainingError(f'{path.resolve()}: is the checkpoint of another network; give '
-                                'the recipe and data it was started with, or another --out'
-                                ) from error
+            raise TrainingError(f'{path.resolve()}: is the checkpoint of another network or '
+                                'of other classes; give the recipe and data it was started with, '
+                                'or another --out') from error
+        return [key for key in now if was.get(key) != now[key] and key != 'epochs']
 
 
 def _check(recipe: Recipe, dataset: AugmentedData, device: torch.device, processes: int) -> None:

@@ -1,17 +1,16 @@
 """Where the time of a training step goes."""
 
 import os
-import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 import torch
 
 from seg_ros.training.batches import deal
 from seg_ros.training.loop import Trainer
+from seg_ros.training.versions import processor
 
 WARM_UP_STEPS = 3
 STAGES = {'data': 'waiting for data', 'forward': 'forward', 'loss': 'loss',
@@ -99,7 +98,7 @@ def _setting(trainer: Trainer) -> dict[str, str]:
     device = trainer.device
     recipe = trainer.recipe
     height, width = recipe.augmentation.crop
-    setting = {'processor': _processor(), 'torch': torch.__version__,
+    setting = {'processor': f'{processor()}, {_cores()} cores', 'torch': torch.__version__,
                'threads': f'{torch.get_num_threads()} compute, {trainer.workers} load',
                'processes': str(trainer.group.size), 'network': recipe.architecture,
                'batch': str(recipe.batch), 'crop': f'{width}x{height}',
@@ -107,14 +106,6 @@ def _setting(trainer: Trainer) -> dict[str, str]:
     if device.type == 'cuda':
         setting['GPU'] = torch.cuda.get_device_name(device)
     return setting
-
-
-def _processor() -> str:
-    cpuinfo = Path('/proc/cpuinfo')
-    names = [line.partition(':')[2].strip() for line in cpuinfo.read_text().splitlines()
-             if line.startswith('model name')] if cpuinfo.exists() else []
-    name = names[0] if names else platform.processor() or platform.machine()
-    return f'{name}, {_cores()} cores'
 
 
 def table(profile: Profile) -> str:

@@ -1,9 +1,13 @@
 """One training run, from the data to the model file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from seg_ros import __version__
 from seg_ros.errors import ConfigError, DataError, ModelFileError, TrainingError
@@ -16,6 +20,7 @@ from seg_ros.training.initial_weights import start_from
 from seg_ros.training.loop import Trainer
 from seg_ros.training.losses import class_weights
 from seg_ros.training.measure import measure
+from seg_ros.training.memory import out_of_memory
 from seg_ros.training.processes import Group
 from seg_ros.training.recipe import Recipe, to_mapping
 from seg_ros.training.run_folder import LOGGER, RunFolder
@@ -34,7 +39,10 @@ class RunData:
 
 @dataclass(frozen=True)
 class Computing:
-    """How a run is computed, which changes nothing of what it learns but the rounding.
+    """How a run is computed.
+
+    Device and workers change nothing of what is learnt but the rounding. More processes make the
+    batch larger, and each computes its loss on its own part of it.
 
     :param device: cpu, cuda, cuda:1, ...
     :param workers: threads that load pictures.
@@ -86,41 +94,60 @@ def make_trainer(recipe: Recipe, data: RunData, computing: Computing,
 
 
 def train_run(recipe: Recipe, data: RunData, out: Path, computing: Computing,
-              start: Model | None = None, resume: bool = False) -> dict[str, Any]:
+              start: Model | None = None, resume: bool = False) -> None:
     """Train to the recipe's last epoch, with a checkpoint and a line of metrics after each.
 
     Of several processes the first writes, and the others wait for it.
 
     :param start: weights to start from; a resumed run has its own.
-    :return: metrics of the last epoch; of all but the first process, nothing.
     :raises ConfigError: the folder, recipe or device cannot be used.
     :raises TrainingError: it stopped underway, and can be resumed.
     """
-    if not computing.group.first:
+    folder = RunFolder(out)
+    with folder.open(resume) if computing.group.first else nullcontext():
         trainer = make_trainer(recipe, data, computing, start)
-        if resume:
-            trainer.resume(RunFolder(out).checkpoint)
-        while trainer.epoch < recipe.epochs:
-            trainer.train_epoch()
-            computing.group.wait()
-        return {}
-    with RunFolder(out).open(resume) as folder:
-        trainer = make_trainer(recipe, data, computing, start)
-        if resume:
-            trainer.resume(folder.checkpoint)
-        folder.start_after(trainer.epoch)
-        folder.write_recipe(recipe)
-        folder.write_versions(str(trainer.device))
+        changed = trainer.resume(folder.checkpoint) if resume else []
+        if computing.group.first:
+            folder.start_after(trainer.epoch)
+            folder.write_recipe(recipe)
+            folder.write_versions(str(trainer.device))
+            if changed:
+                LOGGER.info(f'the recipe has changed since the run began: {", ".join(changed)}')
         try:
-            while trainer.epoch < recipe.epochs:
-                line = {'epoch': trainer.epoch + 1, **trainer.train_epoch()}
-                _end_epoch(trainer, data, folder, line)
-                computing.group.wait()
-            _draw(trainer, data, folder)
+            _train(trainer, data, folder)
         except (DataError, ModelFileError) as error:  # a file changed underway, a full disk
             then = 'go on with --resume' if folder.checkpoint.exists() else 'start again'
             raise TrainingError(f'{error}; then {then}') from error
-        return folder.lines()[-1]
+
+
+def _train(trainer: Trainer, data: RunData, folder: RunFolder) -> None:
+    group = trainer.group
+    while trainer.epoch < trainer.recipe.epochs:
+        line = {'epoch': trainer.epoch + 1, **trainer.train_epoch()}
+        if group.first:
+            with memory_of_scoring(trainer.device):
+                _end_epoch(trainer, data, folder, line)
+        group.wait()
+    if group.first:
+        with memory_of_scoring(trainer.device):
+            _draw(trainer, data, folder)
+
+
+@contextmanager
+def memory_of_scoring(device: torch.device) -> Iterator[None]:
+    """Explain that whole pictures do not fit into the memory, which views of them did.
+
+    :raises TrainingError: instead of what torch raises.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
+        raise TrainingError(
+            f'the memory of {device} does not suffice for scoring the validation pictures, which '
+            'are labelled whole: make them smaller, their labels by nearest neighbour, then go '
+            'on with --resume') from error
 
 
 def _end_epoch(trainer: Trainer, data: RunData, folder: RunFolder,
@@ -141,7 +168,9 @@ def _end_epoch(trainer: Trainer, data: RunData, folder: RunFolder,
 
 
 def _draw(trainer: Trainer, data: RunData, folder: RunFolder) -> None:
-    draw_curves(folder.lines(), folder.curves, trainer.spec.labels)
+    with folder.writing(folder.curves):
+        draw_curves(folder.lines(), folder.curves, trainer.spec.labels)
     if data.validation:
-        draw_worst(trainer.averaged, trainer.spec, data.validation, folder.worst_pictures)
+        with folder.writing(folder.worst_pictures):
+            draw_worst(trainer.averaged, trainer.spec, data.validation, folder.worst_pictures)
     LOGGER.info(f'done: {folder.last}')

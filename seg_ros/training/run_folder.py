@@ -110,7 +110,7 @@ class RunFolder:
 
     def write_recipe(self, recipe: Recipe) -> None:
         """:raises TrainingError: the disk is full or the folder is gone."""
-        with self._writing(self.recipe), written_whole(self.recipe) as beside:
+        with self.writing(self.recipe), written_whole(self.recipe) as beside:
             beside.write_text(yaml.safe_dump(to_mapping(recipe), sort_keys=False),
                               encoding='utf-8')
 
@@ -122,7 +122,7 @@ class RunFolder:
         """
         values = versions(device)
         LOGGER.info(', '.join(f'{key} {value}' for key, value in values.items() if value))
-        with self._writing(self.versions):
+        with self.writing(self.versions):
             write_json(self.versions, values)
 
     def lines(self) -> list[dict[str, Any]]:
@@ -143,10 +143,10 @@ class RunFolder:
         """
         if self.metrics.exists():
             kept = [line for line in self.lines() if line['epoch'] <= epochs]
-            with self._writing(self.metrics), written_whole(self.metrics) as beside:
+            with self.writing(self.metrics), written_whole(self.metrics) as beside:
                 beside.write_text(''.join(map(_to_text, kept)), encoding='utf-8')
         self.keep_best()
-        with self._writing(self.tensorboard):
+        with self.writing(self.tensorboard):
             self._events = TensorBoardLog(self.tensorboard, epochs)
 
     def add_epoch(self, line: Mapping[str, Any]) -> None:
@@ -158,7 +158,7 @@ class RunFolder:
         """
         self._append(self.metrics, _to_text(line))
         if self._events:
-            with self._writing(self.tensorboard):
+            with self.writing(self.tensorboard):
                 self._events.add(line)
 
     def keep_best(self) -> None:
@@ -175,15 +175,27 @@ class RunFolder:
             return
         best = max(scored, key=lambda line: line['val_miou'])
         if best is lines[-1] and _epochs_of(self.last) == best['epoch']:
-            with self._writing(self.best), written_whole(self.best) as beside:
+            with self.writing(self.best), written_whole(self.best) as beside:
                 shutil.copyfile(self.last, beside)
 
+    def finished(self, epochs: int) -> bool:
+        """Whether the run has come to its end: pictures, which are drawn last, and all.
+
+        :param epochs: of its recipe; it has a validation split.
+        """
+        lines = self.lines()
+        return bool(lines) and lines[-1]['epoch'] >= epochs and self.worst_pictures.exists()
+
     def _append(self, path: Path, text: str) -> None:
-        with self._writing(path), open(path, 'ab') as file:
+        with self.writing(path), open(path, 'ab') as file:
             file.write(text.encode())
 
     @contextlib.contextmanager
-    def _writing(self, path: Path) -> Iterator[None]:
+    def writing(self, path: Path) -> Iterator[None]:
+        """Explain what went wrong where a file of the folder is written.
+
+        :raises TrainingError: instead of an OSError.
+        """
         try:
             yield
         except OSError as error:

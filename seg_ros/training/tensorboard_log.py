@@ -33,7 +33,7 @@ class TensorBoardLog:
             from torch.utils.tensorboard.summary import scalar
         except (ImportError, AttributeError, TypeError) as error:  # protobuf of another age, too
             LOGGER.warning(f'no TensorBoard logs, as tensorboard cannot be imported ({error}); '
-                           'for those of the next run: pip install tensorboard')
+                           'for those of the next run: pip install -r requirements/training.txt')
             self._event = None
             return
         self._event, self._records, self._scalar = Event, RecordWriter, scalar

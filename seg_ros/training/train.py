@@ -59,15 +59,14 @@ def _train(arguments: argparse.Namespace) -> int:
     if arguments.workers < 1 or arguments.threads < 0:
         raise ConfigError(f'--workers {arguments.workers} --threads {arguments.threads}: expected '
                           '1 or more workers, 0 or more threads')
-    if arguments.resume and arguments.init:
-        raise ConfigError('--init with --resume: a resumed run has weights of its own; leave one '
-                          'of them out')
+    _refuse_together(arguments, 'resume', ('init', 'check', 'profile', 'folds', 'variants'))
+    _refuse_together(arguments, 'check', ('init',))
     if arguments.threads > 0:
         torch.set_num_threads(arguments.threads)
-    recipe = load_recipe(arguments.recipe)
-    if arguments.check:
-        return 1 if check_data(arguments.data, recipe, arguments.out) else 0
     with processes.group() as group:
+        recipe = load_recipe(arguments.recipe)
+        if arguments.check:
+            return 1 if group.first and check_data(arguments.data, recipe, arguments.out) else 0
         computing = Computing(arguments.device, arguments.workers, group)
         start = load_model(arguments.init) if arguments.init else None
         if arguments.folds or arguments.variants:
@@ -75,10 +74,18 @@ def _train(arguments: argparse.Namespace) -> int:
         data = open_run_data(arguments.data, recipe)
         if arguments.profile:
             trainer = make_trainer(recipe, data, computing, start)
-            print(table(profile_training(trainer)))
+            profile = profile_training(trainer)
+            if group.first:
+                print(table(profile))
             return 0
         train_run(recipe, data, arguments.out, computing, start, arguments.resume)
     return 0
+
+
+def _refuse_together(arguments: argparse.Namespace, name: str, others: tuple[str, ...]) -> None:
+    for other in others:
+        if getattr(arguments, name) and getattr(arguments, other):
+            raise ConfigError(f'--{name} with --{other}: they do not go together; leave one out')
 
 
 def _compare(arguments: argparse.Namespace, recipe: Recipe, computing: Computing,

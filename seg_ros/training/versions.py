@@ -1,5 +1,6 @@
 """What a run was computed with."""
 
+import functools
 import platform
 import subprocess
 from pathlib import Path
@@ -20,10 +21,11 @@ def versions(device: str) -> dict[str, Any]:
     name = f' ({torch.cuda.get_device_name(device)})' if device.startswith('cuda') else ''
     return {'seg_ros': __version__, 'commit': commit(), 'python': platform.python_version(),
             'torch': torch.__version__, 'numpy': np.__version__, 'opencv': cv2.__version__,
-            'processor': _processor(), 'threads': torch.get_num_threads(),
+            'processor': processor(), 'threads': torch.get_num_threads(),
             'device': device + name}
 
 
+@functools.cache  # of the code that runs, whatever becomes of the checkout meanwhile
 def commit() -> str | None:
     """Commit of the checkout that this code is part of; None for an installed package."""
     git = ['git', '-C', str(Path(__file__).parent)]
@@ -36,7 +38,7 @@ def commit() -> str | None:
     return found.stdout.strip()
 
 
-def _processor() -> str:
+def processor() -> str:
     """Model name where the kernel tells it, which Arm's does not, else the architecture."""
     try:
         for line in Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines():

@@ -72,6 +72,11 @@ def test_variants_are_the_recipe_with_their_changes_for_each_seed(recipe, varian
     assert len({e.folder for e in experiments}) == 6
 
 
+def test_variant_with_a_seed_of_its_own_is_told_by_it(recipe, variants_file, camvid):
+    path = variants_file({'seeds': [1], 'variants': {'plain': {}, 'again': {'seed': 2}}})
+    assert [e.repeat for e in read_variants(path, recipe, camvid)] == ['seed 1', 'seed 2']
+
+
 def test_arguments_of_the_network_are_changed_one_by_one(recipe, variants_file, camvid):
     path = variants_file({'variants': {'wide': {'arguments': {'pyramid': 24}}}})
     wide, = read_variants(path, recipe, camvid)
@@ -87,6 +92,7 @@ def test_arguments_of_the_network_are_changed_one_by_one(recipe, variants_file, 
     ({'variants': {}}, 'variants: expected names'), ({'seeds': [1]}, 'variants: expected names'),
     ({'seeds': 3, 'variants': {'x': {}}}, 'seeds: expected a list of numbers, got 3'),
     ({'seeds': ['a'], 'variants': {'x': {}}}, "seeds: seed: expected int, got 'a'"),
+    ({'variants': {'x': {'splits': ['train', 'val']}}}, 'x: with val among splits nothing is'),
     ([1], 'expected shared, seeds, variants')])
 def test_fault_in_a_file_of_variants_names_file_and_key(recipe, variants_file, camvid, values,
                                                         said):
@@ -133,6 +139,14 @@ def test_table_gives_each_seed_and_the_mean(recipe, tmp_path):
     assert (tmp_path / 'table.md').read_text() == table + '\n'
     assert json.loads((tmp_path / 'results.json').read_text())[2] == {
         'group': 'Lovasz', 'repeat': 'seed 1', 'epoch': 4, 'val_miou': 52.26}
+
+
+def test_table_of_one_seed_takes_no_mean_over_variants(recipe, tmp_path):
+    experiments = [Experiment(name, f'seed {seed}', recipe, RunData(None, None))
+                   for name, seed in (('plain', 1), ('again', 2))]
+    results = [{'epoch': 4, 'val_miou': value} for value in (50.0, 53.0)]
+    assert write_table(experiments, results, tmp_path).splitlines() == [
+        '| run | mIoU |', '|---|---:|', '| plain | 50.0 |', '| again | 53.0 |']
 
 
 def test_table_of_folds_ends_with_mean_and_spread(recipe, tmp_path):

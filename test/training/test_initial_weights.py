@@ -55,6 +55,12 @@ def test_another_decoder_keeps_the_encoder():
     assert 'attention' in told and 'classify' in told and 'stem' not in told
 
 
+def test_box_that_fits_in_part_is_told_so():
+    network = build_network('asymmetric', {**TINY, 'dilations3': [3, 3], 'classes': 11})
+    assert start_from(MODEL, CAMVID, network).endswith(
+        'but for those of parts of stage3, which begin anew')
+
+
 def test_head_is_what_follows_the_number_of_classes():
     assert head_of(MODEL.spec) == HEAD
     strip = random_model({'widths': TINY['widths']}, architecture='strip').spec

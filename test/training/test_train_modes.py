@@ -98,10 +98,32 @@ def test_init_on_other_classes_replaces_the_head(camvid, plain, recipe_file, tmp
     assert load_model(second / 'last.safetensors').spec.labels.names == ('ground', 'wall')
 
 
-def test_init_with_resume_is_refused(camvid, recipe_file, tmp_path, seg_train):
-    code, _, err = seg_train(recipe_file(), '--data', camvid, '--out', tmp_path, '--resume',
-                             '--init', 'x.safetensors')
-    assert code == 2 and 'a resumed run has weights of its own' in err
+@pytest.mark.parametrize('options', [
+    ('--resume', '--init', 'x.safetensors'), ('--resume', '--check'), ('--resume', '--folds'),
+    ('--check', '--init', 'x.safetensors'), ('--resume', '--profile')])
+def test_options_that_do_not_go_together_are_refused(camvid, recipe_file, tmp_path, seg_train,
+                                                     options):
+    code, _, err = seg_train(recipe_file(), '--data', camvid, '--out', tmp_path / 'run', *options)
+    assert code == 2 and 'they do not go together' in err
+    assert not (tmp_path / 'run').exists()
+
+
+def test_resumed_run_keeps_the_order_of_its_classes(plain, recipe_file, tmp_path, seg_train):
+    arguments = '--data', plain, '--out', tmp_path / 'run'
+    assert seg_train(recipe_file(epochs=1), *arguments)[0] == 0
+    classes = plain / 'classes.yaml'
+    values = yaml.safe_load(classes.read_text())
+    classes.write_text(yaml.safe_dump({**values, 'ids': values['ids'][::-1]}))
+    code, _, err = seg_train(recipe_file(epochs=2), *arguments, '--resume')
+    assert code == 1 and 'or of other classes' in err
+
+
+def test_resumed_run_says_what_has_changed(camvid, recipe_file, tmp_path, seg_train):
+    arguments = '--data', camvid, '--out', tmp_path / 'run'
+    assert seg_train(recipe_file(epochs=1), *arguments)[0] == 0
+    code, printed, _ = seg_train(recipe_file(epochs=2, class_balance=1), *arguments, '--resume')
+    assert code == 0
+    assert 'the recipe has changed since the run began: class_balance\n' in printed
 
 
 def test_what_is_trained_on_is_not_scored_on(camvid, recipe_file, tmp_path, seg_train):
@@ -138,9 +160,14 @@ def test_folds_go_on_where_they_stopped(two_drives, recipe_file, tmp_path, seg_t
         assert metrics_of(out / name)[-1]['epoch'] == 1
     kept = (out / 'without_a' / 'last.safetensors').read_bytes()
     shutil.rmtree(out / 'without_b')
+    (out / 'without_a' / 'worst_pictures.png').unlink()  # as if killed before the very end
     code, printed, _ = seg_train(*arguments)
     assert code == 0 and printed.splitlines()[-5:] == rows
     assert (out / 'without_a' / 'last.safetensors').read_bytes() == kept
+    assert (out / 'without_a' / 'worst_pictures.png').exists()
+    other = recipe_file(epochs=1, class_balance=1), *arguments[1:]
+    code, _, err = seg_train(*other)
+    assert code == 2 and 'without_a: holds a run of another recipe' in err
 
 
 def test_variants_are_trained_and_compared(camvid, recipe_file, tmp_path, seg_train):
