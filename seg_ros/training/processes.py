@@ -5,6 +5,7 @@ Processes meet through gloo on CPUs and through NCCL on GPUs, one GPU a process.
 """
 
 import atexit
+import importlib
 import json
 import os
 import sys
@@ -69,7 +70,7 @@ class Group:
         """The network such that its gradients are the mean over all processes; alone, itself.
 
         Its weights and statistics become those of the first process.
-        What this returns has to live as long as gradients are to be averaged.
+        What this returns has to live as long as gradients are to be averaged, and no longer.
         """
         if self.size == 1:
             return network
@@ -127,6 +128,12 @@ def group() -> Iterator[Group]:
     if any(name not in os.environ for name in VARIABLES):
         yield ALONE
         return
+    if not dist.is_available():
+        raise ConfigError('this build of torch trains in one process only; start seg_train '
+                          'without torchrun')
+    # Some of its functions keep the group that there is when they are imported: with its threads
+    # alive, Python would now and then abort at the very end.
+    importlib.import_module('torch.distributed.nn')
     store, rank, size = next(iter(dist.rendezvous('env://')))
     backend = 'cpu:gloo,cuda:nccl' if torch.cuda.is_available() else 'gloo'
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=PATIENCE)
@@ -142,7 +149,7 @@ def group() -> Iterator[Group]:
     dist.destroy_process_group()
 
 
-def _last_word(error: BaseException, rank: int, store: dist.Store) -> BaseException:
+def _last_word(error: BaseException, rank: int, store: 'dist.Store') -> BaseException:
     """What ends this process: the error, or silence where another process speaks."""
     code = error.exit_code if isinstance(error, SegRosError) else 1
     try:

@@ -154,7 +154,8 @@ def test_checkpoint_of_another_network_is_refused(trainer, tmp_path):
     trainer().save(path)
     tiny = {'widths': [5, 16, 40], 'dilations2': [2], 'dilations3': [3], 'pyramid': 8}
     for arguments in ({**tiny, 'pyramid': 9}, {**tiny, 'dilations3': [2]}):
-        with pytest.raises(TrainingError, match='checkpoint of another network; give the recipe'):
+        with pytest.raises(TrainingError, match='checkpoint of another network or '
+                                                'of other classes; give the recipe'):
             trainer(arguments=arguments).resume(path)
 
 

@@ -121,6 +121,10 @@ def test_step_that_is_not_finite_in_one_process_is_skipped_in_both(results):
     assert [(result['skipped'], result['unchanged']) for result in results] == 2 * [(2, True)]
 
 
+def test_group_leaves_no_threads_that_would_outlive_python(results):
+    assert [result['threads left'] for result in results] == [[], []]
+
+
 @pytest.mark.parametrize(('fault', 'said'), [
     ('alone', 'street.png: is no picture'), ('all', 'street.png: is no picture'),
     ('vanish', 'another process of the run was lost')])
