@@ -10,7 +10,10 @@ from robot import make_image, wait_until
 from sensor_msgs.msg import CameraInfo, Image
 
 from seg_ros.drawn_scene import DrawnScene
+from seg_ros.inference.engines import create_engine
+from seg_ros.inference.segmenter import Segmenter
 from seg_ros.labels import CAMVID
+from seg_ros.model_file import WEIGHTS, load_model
 from seg_ros.training.metrics import ConfusionMatrix
 
 BEST_EFFORT = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
@@ -126,6 +129,17 @@ def test_output_size_holds_for_every_output(robot):
     assert np.allclose(scaled.k, [500 * x, 0, 320 * x, 0, 510 * y, 240 * y, 0, 0, 1])
     assert np.allclose(scaled.p, [500 * x, 0, 320 * x, -50 * x,
                                   0, 510 * y, 240 * y, 25 * y, 0, 0, 1, 0])
+
+
+@pytest.mark.parametrize('model', ['asymmetric_camvid', 'strip_camvid'])
+def test_network_is_chosen_by_the_model_alone(robot, model):
+    robot.start_node(model=model)
+    labels = robot.listen('/segmentation/labels')
+    rgb, _ = DrawnScene(2, 640, 480).frame(1.0)
+    output = pixels(robot.label(robot.publisher(), make_image(rgb), labels))[..., 0]
+    loaded = load_model(WEIGHTS / f'{model}.safetensors')
+    expected, = Segmenter(loaded, create_engine(loaded, 'torch')).segment([rgb])
+    assert np.mean(output == expected.labels) >= 0.999
 
 
 @pytest.mark.parametrize('encoding', ['bgr8', 'mono8', 'yuv422_yuy2', 'bayer_rggb8'])
