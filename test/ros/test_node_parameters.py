@@ -56,6 +56,7 @@ def test_live_parameters_answer_while_frames_flow_and_take_effect(robot):
     overlays = robot.listen('/segmentation/overlay')
     robot.start('seg_ros.ros.image_source', '--ros-args', '-p', 'rate_hz:=30.0')
     wait_until(lambda: len(labels) > 2, 'labels')
+    assert bytes(labels[-1].data).count(255) == 0
     for alpha, confidence in ((0.0, 0.0), (1.0, 0.5), (0.5, 1.0)):
         started = time.monotonic()
         assert robot.set_parameter('overlay_alpha', alpha) == (True, '')
@@ -63,7 +64,8 @@ def test_live_parameters_answer_while_frames_flow_and_take_effect(robot):
         assert time.monotonic() - started < 5
     count = len(labels)
     wait_until(lambda: len(labels) > count + 2, 'more labels')
-    assert (bytes(labels[-1].data).count(255)) > 0.5 * len(labels[-1].data)
+    # Of a certainty of 1 no network is about the outlines, at the least.
+    assert bytes(labels[-1].data).count(255) > 0.1 * len(labels[-1].data)
     assert overlays
 
 

@@ -231,7 +231,7 @@ def test_without_tensorboard_a_line_says_so_and_the_run_goes_on(folder, monkeypa
     folder.start_after(0)
     folder.add_epoch({'epoch': 1, 'loss': 1.0})
     said = capsys.readouterr().out
-    assert said.count('\n') == 1 and 'pip install tensorboard' in said
+    assert said.count('\n') == 1 and 'pip install -r requirements/training.txt' in said
     assert len(folder.lines()) == 1 and not folder.tensorboard.exists()
 
 
