@@ -83,5 +83,6 @@ def test_names_are_moved_apart(heights, gap, expected):
 def test_without_matplotlib_a_line_says_so(tmp_path, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
     draw_curves([line(1)], tmp_path / 'curves.png')
-    assert 'no curves.png' in caplog.text and 'pip install -r requirements/training.txt' in caplog.text
+    assert 'no curves.png' in caplog.text
+    assert 'pip install -r requirements/training.txt' in caplog.text
     assert not list(tmp_path.iterdir())
