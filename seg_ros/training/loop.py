@@ -19,7 +19,7 @@ from seg_ros.model_file import ModelSpec
 from seg_ros.training.batches import AugmentedData, batch_size, batches, steps_per_epoch
 from seg_ros.training.checkpoint import load_checkpoint, save_checkpoint
 from seg_ros.training.losses import total_loss
-from seg_ros.training.memory import out_of_memory
+from seg_ros.training.memory import lack_of_memory_told
 from seg_ros.training.processes import ALONE, Group
 from seg_ros.training.recipe import Recipe, to_mapping
 from seg_ros.training.schedule import average, learning_rate, make_optimizer
@@ -96,20 +96,16 @@ class Trainer:
         parallel = self.group.parallel(self.network)
         losses = []
         epoch = batches(self.dataset, self.epoch, self.workers, self.group.rank, self.group.size)
-        try:
-            with tqdm(islice(epoch, steps), unit='step', leave=False,
-                      desc=f'epoch {self.epoch + 1}/{self.recipe.epochs}',
-                      total=steps or self.steps_per_epoch,
-                      disable=not self.group.first) as progress:
-                for rgb, target in progress:
-                    loss = self._train_step(parallel, rgb, target, lap)
-                    if not math.isnan(loss):
-                        losses.append(loss)
-                    progress.set_postfix(loss=f'{loss:.3f}', skipped=self.skipped)
-        except Exception as error:
-            if not out_of_memory(error):
-                raise
-            raise self._lack_of_memory() from error
+        with (lack_of_memory_told(self._remedy_for_memory()),
+              tqdm(islice(epoch, steps), unit='step', leave=False,
+                   desc=f'epoch {self.epoch + 1}/{self.recipe.epochs}',
+                   total=steps or self.steps_per_epoch,
+                   disable=not self.group.first) as progress):
+            for rgb, target in progress:
+                loss = self._train_step(parallel, rgb, target, lap)
+                if not math.isnan(loss):
+                    losses.append(loss)
+                progress.set_postfix(loss=f'{loss:.3f}', skipped=self.skipped)
         self.epoch += 1
         return {'loss': sum(losses) / len(losses) if losses else None,
                 'learning_rate': self.optimizer.param_groups[0]['lr'],
@@ -177,12 +173,11 @@ class Trainer:
                 f'{MAX_SKIPPED_IN_A_ROW} steps in a row had a loss or gradients that are not '
                 'finite; lower learning_rate in the recipe and start again')
 
-    def _lack_of_memory(self) -> TrainingError:
+    def _remedy_for_memory(self) -> str:
         crop = list(self.recipe.augmentation.crop)
-        return TrainingError(
-            f'the memory of {self.device} does not suffice for the recipe: lower batch '
-            f'({self.recipe.batch}) or augmentation.crop ({crop}) in it, then '
-            + ('go on with --resume' if self.epoch else 'start again'))
+        return (f'the memory of {self.device} does not suffice for the recipe: lower batch '
+                f'({self.recipe.batch}) or augmentation.crop ({crop}) in it, then '
+                + ('go on with --resume' if self.epoch else 'start again'))
 
     def save(self, path: Path) -> None:
         """Write the run's state: of the network itself, whatever it is wrapped in for training."""

@@ -1,13 +1,10 @@
 """One training run, from the data to the model file."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from seg_ros import __version__
 from seg_ros.errors import ConfigError, DataError, ModelFileError, TrainingError
@@ -20,7 +17,7 @@ from seg_ros.training.initial_weights import start_from
 from seg_ros.training.loop import Trainer
 from seg_ros.training.losses import class_weights
 from seg_ros.training.measure import measure
-from seg_ros.training.memory import out_of_memory
+from seg_ros.training.memory import lack_of_memory_told
 from seg_ros.training.processes import Group
 from seg_ros.training.recipe import Recipe, to_mapping
 from seg_ros.training.run_folder import LOGGER, RunFolder
@@ -122,32 +119,18 @@ def train_run(recipe: Recipe, data: RunData, out: Path, computing: Computing,
 
 def _train(trainer: Trainer, data: RunData, folder: RunFolder) -> None:
     group = trainer.group
+    too_large = (f'the memory of {trainer.device} does not suffice for scoring the validation '
+                 'pictures, which are labelled whole: make them smaller, their labels by nearest '
+                 'neighbour, then go on with --resume')
     while trainer.epoch < trainer.recipe.epochs:
         line = {'epoch': trainer.epoch + 1, **trainer.train_epoch()}
         if group.first:
-            with memory_of_scoring(trainer.device):
+            with lack_of_memory_told(too_large):
                 _end_epoch(trainer, data, folder, line)
         group.wait()
     if group.first:
-        with memory_of_scoring(trainer.device):
+        with lack_of_memory_told(too_large):
             _draw(trainer, data, folder)
-
-
-@contextmanager
-def memory_of_scoring(device: torch.device) -> Iterator[None]:
-    """Explain that whole pictures do not fit into the memory, which views of them did.
-
-    :raises TrainingError: instead of what torch raises.
-    """
-    try:
-        yield
-    except Exception as error:
-        if not out_of_memory(error):
-            raise
-        raise TrainingError(
-            f'the memory of {device} does not suffice for scoring the validation pictures, which '
-            'are labelled whole: make them smaller, their labels by nearest neighbour, then go '
-            'on with --resume') from error
 
 
 def _end_epoch(trainer: Trainer, data: RunData, folder: RunFolder,
