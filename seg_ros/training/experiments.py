@@ -1,14 +1,11 @@
 """Several runs that are compared: variants of a recipe, or sequences left out in turn."""
 
-import difflib
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from seg_ros.errors import ConfigError
 from seg_ros.files import write_json, written_whole
@@ -20,7 +17,7 @@ from seg_ros.training.dataset import (
     open_data,
     sequence_of,
 )
-from seg_ros.training.recipe import Recipe, load_recipe, with_changes
+from seg_ros.training.recipe import Recipe, load_recipe, read_yaml, unknown_key, with_changes
 from seg_ros.training.run import Computing, RunData, open_run_data, train_run
 from seg_ros.training.run_folder import RunFolder
 
@@ -53,12 +50,12 @@ def read_variants(path: Path, recipe: Recipe, root: Path) -> list[Experiment]:
 
     :raises ConfigError: unreadable, or changes that the recipe does not take.
     """
-    values = _read_mapping(path)
+    values = read_yaml(path, 'a file of variants, e.g. config/study_class_terms.yaml')
+    if not isinstance(values, Mapping):
+        raise ConfigError(f'{path.resolve()}: expected {", ".join(VARIANTS_KEYS)}, got {values!r}')
     for key in values:
         if key not in VARIANTS_KEYS:
-            near = difflib.get_close_matches(str(key), VARIANTS_KEYS, 1, 0)
-            raise ConfigError(f'{path.resolve()}: unknown key {key}; did you mean {near[0]}? '
-                              f'Known: {", ".join(VARIANTS_KEYS)}')
+            raise ConfigError(f'{path.resolve()}: {unknown_key(key, VARIANTS_KEYS)}')
     seeds, variants = values.get('seeds', [recipe.seed]), values.get('variants')
     if not isinstance(seeds, list) or not seeds:
         raise ConfigError(f'{path.resolve()}: seeds: expected a list of numbers, got {seeds!r}')
@@ -77,19 +74,6 @@ def read_variants(path: Path, recipe: Recipe, root: Path) -> list[Experiment]:
                                   'left to compare the variants on; leave it out')
             experiments.append(Experiment(str(name), f'seed {changed.seed}', changed, data))
     return experiments
-
-
-def _read_mapping(path: Path) -> Mapping[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise ConfigError(f'{path.resolve()}: {error.strerror}; give a file of variants, e.g. '
-                          'config/study_class_terms.yaml') from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f'{path.resolve()}: is no YAML: {error}') from error
-    if not isinstance(values, Mapping):
-        raise ConfigError(f'{path.resolve()}: expected {", ".join(VARIANTS_KEYS)}, got {values!r}')
-    return values
 
 
 def leave_sequences_out(recipe: Recipe, root: Path, count: int) -> list[Experiment]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,18 +98,40 @@ def load_recipe(path: Path) -> Recipe:
 
     :raises ConfigError: unreadable, not a mapping, an unknown key, or a value out of range.
     """
+    if path.exists() and not path.is_file():
+        raise ConfigError(f'{path.resolve()}: is no file; give a recipe, e.g. '
+                          'config/train_camvid.yaml')
+    values = read_yaml(path, 'the path of a recipe, e.g. config/train_camvid.yaml')
     try:
-        if path.exists() and not path.is_file():
-            raise ConfigError('is no file; give a recipe, e.g. config/train_camvid.yaml')
-        values = yaml.safe_load(path.read_text(encoding='utf-8'))
         return _from_mapping(Recipe, values, '')
-    except OSError as error:
-        raise ConfigError(f'{path.resolve()}: {error.strerror}; give the path of a recipe, e.g. '
-                          'config/train_camvid.yaml') from error
     except ConfigError as error:
         raise ConfigError(f'{path.resolve()}: {error}') from error
+    except (ValueError, RecursionError) as error:  # a value too large to be written into a message
+        raise ConfigError(f'{path.resolve()}: is no YAML: {error}') from error
+
+
+def read_yaml(path: Path, wanted: str) -> Any:
+    """Read what a YAML file holds.
+
+    :param wanted: what is to be given instead, for the message.
+    :raises ConfigError: unreadable, or no YAML.
+    """
+    try:
+        return yaml.safe_load(path.read_text(encoding='utf-8'))
+    except OSError as error:
+        raise ConfigError(f'{path.resolve()}: {error.strerror}; give {wanted}') from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, no such date, ...
         raise ConfigError(f'{path.resolve()}: is no YAML: {error}') from error
+
+
+def unknown_key(key: object, known: Collection[str], where: str = '') -> ConfigError:
+    """Refuse a key with the nearest of those that are known.
+
+    :param where: what stands before the key, such as the mapping that it is in.
+    """
+    near, = difflib.get_close_matches(str(key), known, 1, 0)
+    return ConfigError(f'unknown key {where}{key}; did you mean {where}{near}? '
+                       f'Known: {", ".join(known)}')
 
 
 def _from_mapping(cls: type, values: Any, where: str) -> Any:
@@ -120,9 +142,7 @@ def _from_mapping(cls: type, values: Any, where: str) -> Any:
     arguments = {}
     for key, value in values.items():
         if key not in fields:
-            near = difflib.get_close_matches(str(key), fields, 1, 0)
-            raise ConfigError(f'unknown key {where}{key}; did you mean {where}{near[0]}? '
-                              f'Known: {", ".join(fields)}')
+            raise unknown_key(key, fields, where)
         arguments[key] = _convert(fields[key], value, f'{where}{key}')
     return cls(**arguments)
 
