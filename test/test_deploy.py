@@ -9,8 +9,15 @@ from random_models import TINY, normalised, random_model
 from torch import nn
 
 from seg_ros.drawn_scene import DrawnScene
-from seg_ros.inference.deploy import DeployedNetwork, fold_batch_norms, merge_depthwise_pairs
-from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair
+from seg_ros.inference.deploy import DeployedNetwork
+from seg_ros.inference.fold import (
+    Shuffle,
+    fold_batch_norms,
+    fold_shuffles,
+    merge_depthwise_pairs,
+)
+from seg_ros.networks.asymmetric import AsymmetricModule
+from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair, use_prelu
 
 
 @pytest.fixture(scope='module')
@@ -112,3 +119,32 @@ def test_other_arguments_deploy_too(options):
     with torch.no_grad():
         trained = model.network(normalised(model.spec, rgb))
     assert (trained - DeployedNetwork(model).logits(rgb)).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize('activation', ['relu', 'prelu'])
+@pytest.mark.parametrize(('channels', 'modules', 'shuffles'), [
+    (8, 1, 1), (8, 5, 1), (10, 4, 4), (32, 3, 1), (48, 3, 1), (128, 8, 3)])
+def test_shuffles_fold_into_the_weights_exactly(channels, modules, shuffles, activation):
+    torch.manual_seed(1)
+    network = nn.Sequential(nn.Sequential(*(
+        AsymmetricModule(channels, dilation) for dilation in range(1, modules + 1))))
+    if activation == 'prelu':
+        use_prelu(network)
+        for module in network.modules():
+            if isinstance(module, nn.PReLU):
+                nn.init.uniform_(module.weight)  # alike, their order would not show
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 0.5, 2)
+            nn.init.normal_(module.bias)
+    network.double().eval()
+    x = torch.randn(2, channels, 9, 11, dtype=torch.float64)
+    with torch.no_grad():
+        expected = network(x)
+        merge_depthwise_pairs(network)
+        fold_batch_norms(network.eval())
+        fold_shuffles(network)
+        folded = network(x)
+    assert expected.std() > 0.1, 'the comparison would say nothing'
+    assert (folded - expected).abs().max() < 1e-9
+    assert sum(isinstance(module, Shuffle) for module in network.modules()) == shuffles

@@ -168,3 +168,10 @@ def test_gpu_labels_most_pixels_like_the_cpu(model):
     assert (engine.infer(rgb)[0] == reference(model, rgb)[0]).mean() >= 0.98
     exact = create_engine(model, 'torch', 'cuda', 'float32')
     assert (exact.infer(rgb)[0] == reference(model, rgb)[0]).mean() >= 0.995
+
+
+def test_probabilities_are_left_out_on_request(engine):
+    rgb = scene(5, 64, 96)[None]
+    labels, probabilities = engine.infer(rgb, confidence=False)
+    assert probabilities is None
+    assert np.array_equal(labels, engine.infer(rgb)[0])

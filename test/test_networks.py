@@ -15,7 +15,7 @@ from seg_ros.networks.asymmetric import (
     PixelAttention,
     PixelAttentionFusion,
     PyramidAttention,
-    shuffle_two_groups,
+    shuffle_channels,
 )
 from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair, use_prelu
 
@@ -224,9 +224,9 @@ def test_shifts_of_pixel_attention_are_no_weights():
 @torch.no_grad()
 def test_channel_shuffle_is_that_of_torch():
     x = torch.randn(2, 10, 3, 5)
-    assert torch.equal(shuffle_two_groups(x), F.channel_shuffle(x, 2))
+    assert torch.equal(shuffle_channels(x, 2), F.channel_shuffle(x, 2))
     rows = torch.arange(4.0).view(1, 4, 1, 1)
-    assert shuffle_two_groups(rows).flatten().tolist() == [0, 2, 1, 3]
+    assert shuffle_channels(rows, 2).flatten().tolist() == [0, 2, 1, 3]
 
 
 @torch.no_grad()

@@ -23,10 +23,11 @@ class ValueEngine:
     def __init__(self) -> None:
         self.shapes: list[tuple[int, ...]] = []
 
-    def infer(self, rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def infer(self, rgb: np.ndarray,
+              confidence: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
         assert rgb.dtype == np.uint8 and rgb.flags.c_contiguous
         self.shapes.append(rgb.shape)
-        return rgb[..., 0] // 16, rgb[..., 1].copy()
+        return rgb[..., 0] // 16, rgb[..., 1].copy() if confidence else None
 
     def close(self) -> None:
         pass
@@ -195,3 +196,15 @@ def test_rows_that_are_not_contiguous_are_read_right(model, engine):
     straight, = segmenter.segment([np.ascontiguousarray(wide[:, 20:76])])
     strided, = segmenter.segment([wide[:, 20:76]])
     assert np.array_equal(straight.labels, strided.labels)
+
+
+def test_confidence_that_nobody_wants_is_not_made(model, engine):
+    frame = as_frame(channels(48, 64))
+    frame[:24, :, 1] = 100
+    plain, = Segmenter(model, engine).segment([frame], confidence=False)
+    assert plain.confidence is None
+    # A threshold needs it all the same.
+    unsure, = Segmenter(model, engine).segment([frame], min_confidence=0.5, confidence=False)
+    assert unsure.confidence is None
+    assert (unsure.labels[:24] == 255).all() and (unsure.labels[24:] != 255).all()
+    assert (unsure.labels[24:] == plain.labels[24:]).all()

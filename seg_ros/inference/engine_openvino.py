@@ -45,13 +45,14 @@ class OpenVinoEngine:
             raise EngineError(f'openvino: the network cannot be converted: {error}') from error
         self._requests: OrderedDict[tuple[int, ...], openvino.InferRequest] = OrderedDict()
 
-    def infer(self, rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def infer(self, rgb: np.ndarray,
+              confidence: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
         if self._graph is None:
             raise EngineError('openvino: the engine has been closed')
         try:
             # Copies, as the request's own arrays are overwritten by the next inference.
             results = self._request(self._graph, rgb.shape).infer([rgb], share_outputs=False)
-            return results[0], results[1]
+            return results[0], results[1] if confidence else None
         except Exception as error:  # OpenVINO documents no set of errors
             raise EngineError(f'openvino on {self.device}: failed on pictures of shape '
                               f'{rgb.shape}: {error}') from error

@@ -41,14 +41,16 @@ class TorchEngine:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._network: DeployedNetwork | None = network
 
-    def infer(self, rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def infer(self, rgb: np.ndarray,
+              confidence: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
         if self._network is None:
             raise EngineError('torch: the engine has been closed')
         try:
             with torch.inference_mode():
                 pictures = torch.from_numpy(rgb).to(self._device)
-                labels, confidence = self._network(pictures)
-                return labels.cpu().numpy(), confidence.cpu().numpy()
+                labels, probabilities = self._network(pictures)
+                return labels.cpu().numpy(), (
+                    probabilities.cpu().numpy() if confidence else None)
         except torch.cuda.OutOfMemoryError as error:
             torch.cuda.empty_cache()
             raise EngineError(f'torch on {self.device}: out of memory for pictures of shape '

@@ -26,13 +26,15 @@ class Engine(Protocol):
     device: str
     precision: str
 
-    def infer(self, rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def infer(self, rgb: np.ndarray,
+              confidence: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
         """Class of each pixel and its probability.
 
         :param rgb: (B, H, W, 3) uint8, contiguous, H and W at least 32. A shape may take longer
             when it comes for the first time.
+        :param confidence: whether the probabilities are wanted.
         :return: (B, H, W) uint8 indices of the output channels and (B, H, W) uint8
-            probabilities, 255 for 1. They are the caller's own.
+            probabilities, 255 for 1, or None. They are the caller's own.
         :raises EngineError: the inference failed; the engine may be used again.
         """
 

@@ -20,11 +20,11 @@ class Segmentation:
 
     :param labels: (H, W) uint8 class ids; 255 is unknown.
     :param confidence: (H, W) uint8 probability of the most probable class, 255 for 1; also
-        where the label is unknown.
+        where the label is unknown. None where it was not asked for.
     """
 
     labels: np.ndarray
-    confidence: np.ndarray
+    confidence: np.ndarray | None
 
 
 class Segmenter:
@@ -52,12 +52,13 @@ class Segmenter:
             self._id_of_channel = np.full(256, UNKNOWN, np.uint8)
             self._id_of_channel[:len(self.labels)] = self.labels.ids
 
-    def segment(self, frames: Sequence[np.ndarray],
-                min_confidence: float = 0.0) -> list[Segmentation]:
+    def segment(self, frames: Sequence[np.ndarray], min_confidence: float = 0.0,
+                confidence: bool = True) -> list[Segmentation]:
         """Label frames; those that reach the network at one size go as one batch.
 
         :param frames: each (H, W, 3) uint8 RGB, H and W at least 1.
         :param min_confidence: probability, 0..1, below which a pixel becomes unknown.
+        :param confidence: whether the results are to have it.
         :return: one for each frame, in their order.
         :raises ImageError: a frame is not such an array.
         :raises EngineError: the inference failed.
@@ -71,11 +72,12 @@ class Segmenter:
             pictures = np.empty((len(indices), height, width, 3), np.uint8)
             for picture, index in zip(pictures, indices, strict=True):
                 resize_picture(frames[index], picture)
-            labels, confidence = self.engine.infer(pictures)
+            labels, probabilities = self.engine.infer(pictures, confidence or min_confidence > 0)
             for position, index in enumerate(indices):
                 size = self._output_size or frames[index].shape[:2]
-                results[index] = self._finish(labels[position], confidence[position], size,
-                                              min_confidence)
+                probability = None if probabilities is None else probabilities[position]
+                results[index] = self._finish(labels[position], probability, size,
+                                              min_confidence, confidence)
         return [results[index] for index in range(len(frames))]
 
     def warm_up(self, height: int, width: int) -> None:
@@ -92,13 +94,15 @@ class Segmenter:
     def _size_at_network(self, frame: np.ndarray) -> tuple[int, int]:
         return self._network_size or input_size(self._spec, *frame.shape[:2])
 
-    def _finish(self, labels: np.ndarray, confidence: np.ndarray, size: tuple[int, int],
-                min_confidence: float) -> Segmentation:
+    def _finish(self, labels: np.ndarray, probability: np.ndarray | None, size: tuple[int, int],
+                min_confidence: float, confidence: bool) -> Segmentation:
         if self._id_of_channel is not None:
             labels = cv2.LUT(labels, self._id_of_channel)
-        if min_confidence > 0:
-            labels = np.where(confidence < min_confidence * 255, np.uint8(UNKNOWN), labels)
-        return Segmentation(_resize_map(labels, size), _resize_map(confidence, size))
+        if probability is not None and min_confidence > 0:
+            labels = np.where(probability < min_confidence * 255, np.uint8(UNKNOWN), labels)
+        return Segmentation(
+            _resize_map(labels, size),
+            _resize_map(probability, size) if probability is not None and confidence else None)
 
 
 def resize_picture(frame: np.ndarray, out: np.ndarray) -> None:

@@ -164,7 +164,7 @@ class AsymmetricModule(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         reduced = self.reduce(x)                                                # (B, C/2, H, W)
         both = torch.cat([self.local(reduced), self.context(reduced)], dim=1)   # (B, C, H, W)
-        return shuffle_two_groups(self.attention(both) + x)
+        return shuffle_channels(self.attention(both) + x, 2)
 
 
 class ChannelAttention(nn.Module):
@@ -180,10 +180,10 @@ class ChannelAttention(nn.Module):
         return x * torch.sigmoid(self.excite(F.relu(self.squeeze(means))))
 
 
-def shuffle_two_groups(x: Tensor) -> Tensor:
-    """Channel shuffle: channels 0..C/2-1 and C/2..C-1 alternate afterwards."""
+def shuffle_channels(x: Tensor, groups: int) -> Tensor:
+    """Channel shuffle: the first channels of all groups, then their second ones, and so on."""
     b, c, h, w = x.shape  # by view and transpose: the classic ONNX exporter lacks channel_shuffle
-    return x.view(b, 2, c // 2, h, w).transpose(1, 2).reshape(b, c, h, w)
+    return x.view(b, groups, c // groups, h, w).transpose(1, 2).reshape(b, c, h, w)
 
 
 class PyramidAttention(nn.Module):
