@@ -80,8 +80,9 @@ def test_scores_are_those_of_pixels_counted_one_by_one(run, tmp_path, model_file
     assert list(scores) == ['miou', 'pixel_accuracy', 'per_class_iou', 'confusion', 'images',
                             'model', 'engine', 'precision']
     assert confusion.sum() == 64 * (96 + 80)
-    # A pixel or two may fall the other way where two logits are equal but for rounding.
-    assert np.abs(np.array(scores['confusion']) - confusion).sum() <= 4
+    # One pixel in a thousand may fall the other way where two logits are equal but for rounding.
+    moved = np.abs(np.array(scores['confusion']) - confusion).sum() / 2
+    assert moved <= 0.001 * confusion.sum()
     assert scores['miou'] == pytest.approx(iou[confusion.sum(axis=1) > 0].mean(), abs=0.02)
     assert scores['pixel_accuracy'] == pytest.approx(100 * right.sum() / confusion.sum(), abs=0.02)
     for name, value in zip(LABELS.names, iou, strict=True):

@@ -1,5 +1,7 @@
 """The engines that run a network, by name."""
 
+import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -12,6 +14,10 @@ from seg_ros.model_file import Model
 
 ENGINES = ('auto', 'torch', 'openvino')
 PRECISIONS = ('auto', 'float32', 'float16', 'bfloat16')
+
+
+def _print(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 class Engine(Protocol):
@@ -43,7 +49,8 @@ class Engine(Protocol):
 
 
 def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
-                  precision: str = 'auto', threads: int = 0) -> Engine:
+                  precision: str = 'auto', threads: int = 0,
+                  announce: Callable[[str], None] = _print) -> Engine:
     """Make a network ready.
 
     :param engine: one of ``ENGINES``; 'auto' is torch on a CUDA GPU, else openvino where it is
@@ -51,6 +58,8 @@ def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
     :param device: 'auto', 'cpu', 'cuda', 'cuda:1', ..., or one that OpenVINO finds.
     :param precision: one of ``PRECISIONS``; 'auto' is float16 on a CUDA GPU, else float32.
     :param threads: of the CPU; 0 is the engine's choice.
+    :param announce: told, in a line, what the user should know: what 'auto' chose and why, and
+        what goes on more slowly than it could; by default that is printed.
     :raises ConfigError: an engine, device or precision that is not there; the message names
         those that are.
     :raises EngineError: the network could not be made ready.
@@ -62,9 +71,10 @@ def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
     if threads < 0:
         raise ConfigError(f"threads {threads}: expected 0 (the engine's choice) or more")
     if engine == 'auto':
-        engine = _choose(device)
+        engine, reason = _choose(device)
+        announce(f'engine: {engine}, as {reason}')
     if engine == 'torch':
-        return TorchEngine(model, device, precision, threads)
+        return TorchEngine(model, device, precision, threads, announce)
     if not _has_openvino():
         raise ConfigError("engine 'openvino': is not installed; use torch, or install it with "
                           'pip install openvino')
@@ -73,9 +83,16 @@ def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
     return OpenVinoEngine(model, device, precision, threads)
 
 
-def _choose(device: str) -> str:
-    on_gpu = device.startswith('cuda') or (device == 'auto' and torch.cuda.is_available())
-    return 'torch' if on_gpu or not _has_openvino() else 'openvino'
+def _choose(device: str) -> tuple[str, str]:
+    """Name of the engine, and why it is that one."""
+    if device.startswith('cuda'):
+        return 'torch', f'device {device} was asked for'
+    if device == 'auto' and torch.cuda.is_available():
+        return 'torch', 'there is a CUDA GPU'
+    where = 'there is no CUDA GPU' if device == 'auto' else f'device {device} was asked for'
+    if _has_openvino():
+        return 'openvino', f'{where} and openvino is installed'
+    return 'torch', f'{where} and openvino is not installed'
 
 
 def _has_openvino() -> bool:

@@ -1,7 +1,6 @@
 """From frames at the camera's size to the class of each of their pixels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -10,11 +9,11 @@ from seg_ros.errors import ConfigError, ImageError
 from seg_ros.inference.engines import Engine
 from seg_ros.labels import UNKNOWN
 from seg_ros.model_file import Model, input_size
+from seg_ros.render import colorize, draw_overlay
 
 MIN_SIDE, MAX_SIDE = 32, 8192
 
 
-@dataclass(frozen=True)
 class Segmentation:
     """What is seen in one frame.
 
@@ -23,8 +22,30 @@ class Segmentation:
         where the label is unknown. None where it was not asked for.
     """
 
-    labels: np.ndarray
-    confidence: np.ndarray | None
+    def __init__(self, labels: np.ndarray, confidence: np.ndarray | None,
+                 rgb: np.ndarray) -> None:
+        self._labels = labels
+        self._confidence = confidence
+        self._rgb = rgb
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self._labels
+
+    @property
+    def confidence(self) -> np.ndarray | None:
+        return self._confidence
+
+    def color(self, palette: np.ndarray) -> np.ndarray:
+        """Colour of each pixel's class, see :func:`seg_ros.render.colorize`."""
+        return colorize(self._labels, palette)
+
+    def overlay(self, palette: np.ndarray, alpha: float) -> np.ndarray:
+        """Colours over the frame, see :func:`seg_ros.render.draw_overlay`."""
+        rgb, (height, width) = self._rgb, self._labels.shape
+        if rgb.shape[:2] != (height, width):
+            rgb = cv2.resize(rgb, (width, height), interpolation=cv2.INTER_LINEAR)
+        return draw_overlay(rgb, self._labels, palette, alpha)
 
 
 class Segmenter:
@@ -66,19 +87,21 @@ class Segmenter:
         batches: dict[tuple[int, int], list[int]] = {}
         for index, frame in enumerate(frames):
             _check_frame(frame)
-            batches.setdefault(self._size_at_network(frame), []).append(index)
+            batches.setdefault(self.size_at_network(frame), []).append(index)
         results: dict[int, Segmentation] = {}
-        for (height, width), indices in batches.items():
-            pictures = np.empty((len(indices), height, width, 3), np.uint8)
-            for picture, index in zip(pictures, indices, strict=True):
-                resize_picture(frames[index], picture)
-            labels, probabilities = self.engine.infer(pictures, confidence or min_confidence > 0)
-            for position, index in enumerate(indices):
-                size = self._output_size or frames[index].shape[:2]
-                probability = None if probabilities is None else probabilities[position]
-                results[index] = self._finish(labels[position], probability, size,
-                                              min_confidence, confidence)
+        for size, indices in batches.items():
+            batch = self._label([frames[index] for index in indices], size, min_confidence,
+                                confidence)
+            results |= zip(indices, batch, strict=True)
         return [results[index] for index in range(len(frames))]
+
+    def size_at_network(self, frame: np.ndarray) -> tuple[int, int]:
+        """Height and width at which a frame reaches the network."""
+        return self._network_size or input_size(self._spec, *frame.shape[:2])
+
+    def size_of_result(self, frame: np.ndarray) -> tuple[int, int]:
+        """Height and width of a frame's labels."""
+        return self._output_size or (frame.shape[0], frame.shape[1])
 
     def warm_up(self, height: int, width: int) -> None:
         """Make the engine ready for frames of this size, so that the first is not late.
@@ -91,18 +114,25 @@ class Segmenter:
         """Close the engine."""
         self.engine.close()
 
-    def _size_at_network(self, frame: np.ndarray) -> tuple[int, int]:
-        return self._network_size or input_size(self._spec, *frame.shape[:2])
-
-    def _finish(self, labels: np.ndarray, probability: np.ndarray | None, size: tuple[int, int],
-                min_confidence: float, confidence: bool) -> Segmentation:
+    def _label(self, frames: Sequence[np.ndarray], size: tuple[int, int],
+               min_confidence: float, confidence: bool) -> list[Segmentation]:
+        """Label frames that reach the network at one size, as one batch."""
+        pictures = np.empty((len(frames), *size, 3), np.uint8)
+        for picture, frame in zip(pictures, frames, strict=True):
+            resize_picture(frame, picture)
+        labels, probabilities = self.engine.infer(pictures, confidence or min_confidence > 0)
         if self._id_of_channel is not None:
             labels = cv2.LUT(labels, self._id_of_channel)
-        if probability is not None and min_confidence > 0:
-            labels = np.where(probability < min_confidence * 255, np.uint8(UNKNOWN), labels)
-        return Segmentation(
-            _resize_map(labels, size),
-            _resize_map(probability, size) if probability is not None and confidence else None)
+        if probabilities is not None and min_confidence > 0:
+            labels = np.where(probabilities < min_confidence * 255, np.uint8(UNKNOWN), labels)
+        results = []
+        for index, frame in enumerate(frames):
+            at = self.size_of_result(frame)
+            results.append(Segmentation(
+                _resize_map(labels[index], at),
+                _resize_map(probabilities[index], at)
+                if probabilities is not None and confidence else None, frame))
+        return results
 
 
 def resize_picture(frame: np.ndarray, out: np.ndarray) -> None:
