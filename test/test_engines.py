@@ -175,3 +175,26 @@ def test_probabilities_are_left_out_on_request(engine):
     labels, probabilities = engine.infer(rgb, confidence=False)
     assert probabilities is None
     assert np.array_equal(labels, engine.infer(rgb)[0])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='where there is a GPU, capturing works')
+def test_capturing_that_fails_is_told_once_and_gone_without(model):
+    said = []
+    engine = create_engine(model, 'torch', 'cpu', announce=said.append)
+    engine._captures = True  # as on a GPU; here there is none, so that it fails
+    rgb = scene(5, 64, 96)[None]
+    expected = reference(model, rgb)[0]
+    for _ in range(2):
+        assert np.array_equal(engine.infer(rgb)[0], expected)
+    assert len(said) == 1 and 'without CUDA graphs' in said[0]
+
+
+def test_what_auto_chose_is_told_with_its_reason(model):
+    said = []
+    engine = create_engine(model, announce=said.append)
+    assert len(said) == 1
+    assert said[0].startswith(f'engine: {engine.name}, as ')
+    if not torch.cuda.is_available():
+        assert 'no CUDA GPU' in said[0]
+    create_engine(model, 'torch', 'cpu', announce=said.append)
+    assert len(said) == 1, 'it was asked for'
