@@ -109,6 +109,11 @@ def check_data(root: Path, recipe: Recipe, out: Path) -> int:
     for split in dict.fromkeys((*recipe.splits, VALIDATION_SPLIT)):
         with problems.noted('splits that cannot be read'):
             surveys[split] = survey(root, split, problems)
+    for read in surveys.values():
+        try:
+            recipe.expect_classes(read.data.labels)
+        except ConfigError as error:
+            problems.add('the recipe does not fit', str(error))
     for line in [*problems.lines(), *_notes(surveys), *_table(surveys, recipe)]:
         print(line)
     trained_on = [surveys[split].data for split in recipe.splits if split in surveys]

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from seg_ros.errors import ConfigError
+from seg_ros.labels import CAMVID, LabelSet
 from seg_ros.training.augment import Augmentation
 
 CLASS_TERMS = ('none', 'literal', 'conditioned')
@@ -91,6 +92,15 @@ class Recipe:
         for name, known in (('class_terms', CLASS_TERMS), ('precision', PRECISIONS)):
             if getattr(self, name) not in known:
                 raise ConfigError(f'{name} {getattr(self, name)!r}: expected {", ".join(known)}')
+
+    def expect_classes(self, labels: LabelSet) -> None:
+        """Refuse what this recipe cannot do with the classes of a data set.
+
+        :raises ConfigError: drawn scenes with other classes than theirs.
+        """
+        if self.drawn_share and labels != CAMVID:
+            raise ConfigError('drawn_share: drawn scenes have the CamVid classes, this data set '
+                              f'has {", ".join(labels.names)}; set drawn_share to 0')
 
 
 def load_recipe(path: Path) -> Recipe:

@@ -8,7 +8,6 @@ from typing import Any
 
 from seg_ros import __version__
 from seg_ros.errors import ConfigError, DataError, ModelFileError, TrainingError
-from seg_ros.labels import CAMVID
 from seg_ros.model_file import Model, ModelSpec, save_model
 from seg_ros.training.batches import AugmentedData
 from seg_ros.training.curves import draw_curves
@@ -16,7 +15,7 @@ from seg_ros.training.dataset import VALIDATION_SPLIT, DataFolder, join, open_da
 from seg_ros.training.initial_weights import start_from
 from seg_ros.training.loop import Trainer
 from seg_ros.training.losses import class_weights
-from seg_ros.training.measure import measure
+from seg_ros.training.measure import Measurements, measure
 from seg_ros.training.memory import lack_of_memory_told
 from seg_ros.training.processes import Group
 from seg_ros.training.recipe import Recipe, to_mapping
@@ -70,11 +69,9 @@ def make_trainer(recipe: Recipe, data: RunData, computing: Computing,
     :raises ConfigError: this recipe cannot be trained on these data or this device.
     """
     labels = data.train.labels
-    if recipe.drawn_share and labels != CAMVID:
-        raise ConfigError('drawn_share: drawn scenes have the CamVid classes, this data set has '
-                          f'{", ".join(labels.names)}; set drawn_share to 0')
+    recipe.expect_classes(labels)
     device = computing.group.device(computing.device)
-    measured = computing.group.share(lambda: measure(data.train))
+    measured = computing.group.share(lambda: _measure(data))
     spec = ModelSpec(recipe.architecture, dict(recipe.arguments), labels, measured.mean,
                      measured.std, measured.size)
     if start:  # the statistics that weights were trained with are part of them
@@ -88,6 +85,17 @@ def make_trainer(recipe: Recipe, data: RunData, computing: Computing,
         if computing.group.first:
             LOGGER.info(told)
     return trainer
+
+
+def _measure(data: RunData) -> Measurements:
+    """Measure the pictures trained on; read the others, too, lest one of them end the first epoch
+    instead of the start.
+    """
+    measured = measure(data.train)
+    if data.validation:
+        for index in range(len(data.validation)):
+            data.validation[index]
+    return measured
 
 
 def train_run(recipe: Recipe, data: RunData, out: Path, computing: Computing,

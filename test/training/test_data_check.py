@@ -183,6 +183,11 @@ def test_sizes_and_absent_classes_are_notes(plain, check):
     assert 'val: note: no pixel of wall' in lines
 
 
+def test_drawn_scenes_beside_other_classes_are_a_problem(plain, tmp_path, recipe, capsys):
+    assert check_data(plain, recipe(drawn_share=0.5), tmp_path / 'run') == 1
+    assert 'the recipe does not fit: 1\n  drawn_share: ' in capsys.readouterr().out
+
+
 def test_out_that_cannot_be_made_is_told(camvid, recipe, tmp_path):
     (tmp_path / 'file').touch()
     with pytest.raises(ConfigError, match='file/run: cannot be made: Not a directory; give anoth'):

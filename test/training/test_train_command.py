@@ -118,6 +118,16 @@ def test_picture_that_breaks_underway_ends_the_run_with_one_line_and_it_goes_on(
     assert metrics_of(out)[-1]['epoch'] == len(metrics_of(out)) == epochs
 
 
+def test_validation_picture_that_cannot_be_read_is_told_before_training(
+        camvid, recipe_file, tmp_path, run_in_process):
+    picture = sorted((camvid / 'val').iterdir())[-1]
+    picture.write_bytes(picture.read_bytes()[:40])
+    out = tmp_path / 'run'
+    code, err = run_in_process(recipe_file(), '--data', camvid, '--out', out)
+    assert code != 0 and f'{picture}: cannot be read as a picture' in error_line(err)
+    assert not (out / 'metrics.jsonl').exists()
+
+
 def test_interrupted_run_says_so_without_traceback(camvid, recipe_file, tmp_path):
     process = start(recipe_file(epochs=10_000), '--data', camvid, '--out', tmp_path / 'run')
     wait_for(tmp_path / 'run', 1, process)
