@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seg_ros import __version__
-from seg_ros.errors import ConfigError, DataError, ModelFileError, TrainingError
+from seg_ros.errors import DataError, ModelFileError, TrainingError
 from seg_ros.model_file import Model, ModelSpec, save_model
 from seg_ros.training.batches import AugmentedData
 from seg_ros.training.curves import draw_curves
