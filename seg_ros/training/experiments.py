@@ -17,9 +17,10 @@ from seg_ros.training.dataset import (
     open_data,
     sequence_of,
 )
-from seg_ros.training.recipe import Recipe, load_recipe, read_yaml, unknown_key, with_changes
+from seg_ros.training.recipe import Recipe, load_recipe, with_changes
 from seg_ros.training.run import Computing, RunData, open_run_data, train_run
 from seg_ros.training.run_folder import RunFolder
+from seg_ros.yaml_files import read_yaml, unknown_name
 
 VARIANTS_KEYS = ('shared', 'seeds', 'variants')
 
@@ -55,7 +56,7 @@ def read_variants(path: Path, recipe: Recipe, root: Path) -> list[Experiment]:
         raise ConfigError(f'{path.resolve()}: expected {", ".join(VARIANTS_KEYS)}, got {values!r}')
     for key in values:
         if key not in VARIANTS_KEYS:
-            raise ConfigError(f'{path.resolve()}: {unknown_key(key, VARIANTS_KEYS)}')
+            raise ConfigError(f'{path.resolve()}: {unknown_name("key", key, VARIANTS_KEYS)}')
     seeds, variants = values.get('seeds', [recipe.seed]), values.get('variants')
     if not isinstance(seeds, list) or not seeds:
         raise ConfigError(f'{path.resolve()}: seeds: expected a list of numbers, got {seeds!r}')

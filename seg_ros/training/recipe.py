@@ -1,17 +1,15 @@
 """The recipe of a training run: one YAML file, checked when it is loaded."""
 
 import dataclasses
-import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from seg_ros.errors import ConfigError
 from seg_ros.labels import CAMVID, LabelSet
 from seg_ros.training.augment import Augmentation
+from seg_ros.yaml_files import read_yaml, unknown_name
 
 CLASS_TERMS = ('none', 'literal', 'conditioned')
 PRECISIONS = ('float32', 'bfloat16', 'float16')
@@ -108,9 +106,6 @@ def load_recipe(path: Path) -> Recipe:
 
     :raises ConfigError: unreadable, not a mapping, an unknown key, or a value out of range.
     """
-    if path.exists() and not path.is_file():
-        raise ConfigError(f'{path.resolve()}: is no file; give a recipe, e.g. '
-                          'config/train_camvid.yaml')
     values = read_yaml(path, 'the path of a recipe, e.g. config/train_camvid.yaml')
     try:
         return _from_mapping(Recipe, values, '')
@@ -118,30 +113,6 @@ def load_recipe(path: Path) -> Recipe:
         raise ConfigError(f'{path.resolve()}: {error}') from error
     except (ValueError, RecursionError) as error:  # a value too large to be written into a message
         raise ConfigError(f'{path.resolve()}: is no YAML: {error}') from error
-
-
-def read_yaml(path: Path, wanted: str) -> Any:
-    """Read what a YAML file holds.
-
-    :param wanted: what is to be given instead, for the message.
-    :raises ConfigError: unreadable, or no YAML.
-    """
-    try:
-        return yaml.safe_load(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise ConfigError(f'{path.resolve()}: {error.strerror}; give {wanted}') from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, no such date, ...
-        raise ConfigError(f'{path.resolve()}: is no YAML: {error}') from error
-
-
-def unknown_key(key: object, known: Collection[str], where: str = '') -> ConfigError:
-    """Refuse a key with the nearest of those that are known.
-
-    :param where: what stands before the key, such as the mapping that it is in.
-    """
-    near, = difflib.get_close_matches(str(key), known, 1, 0)
-    return ConfigError(f'unknown key {where}{key}; did you mean {where}{near}? '
-                       f'Known: {", ".join(known)}')
 
 
 def _from_mapping(cls: type, values: Any, where: str) -> Any:
@@ -152,7 +123,7 @@ def _from_mapping(cls: type, values: Any, where: str) -> Any:
     arguments = {}
     for key, value in values.items():
         if key not in fields:
-            raise unknown_key(key, fields, where)
+            raise unknown_name('key', key, fields, where)
         arguments[key] = _convert(fields[key], value, f'{where}{key}')
     return cls(**arguments)
 
