@@ -1,0 +1,1 @@
+"""Labels for the images of a recorded bag, without a ROS graph: ``seg_bag``."""
