@@ -8,6 +8,7 @@ from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import ConfigError, ImageError
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter, resize_picture
+from seg_ros.label_map import LabelMap
 from seg_ros.labels import CAMVID, LabelSet
 from seg_ros.model_file import ModelSpec, input_size
 
@@ -208,3 +209,17 @@ def test_confidence_that_nobody_wants_is_not_made(model, engine):
     assert unsure.confidence is None
     assert (unsure.labels[:24] == 255).all() and (unsure.labels[24:] != 255).all()
     assert (unsure.labels[24:] == plain.labels[24:]).all()
+
+
+def test_label_map_gives_classes_other_ids_and_merges_them(model, engine):
+    labels = LabelSet(('flat', 'thing'), ((1, 2, 3), (4, 5, 6)), (40, 7))
+    lookup = np.full(256, 255, np.uint8)
+    lookup[[3, 4]], lookup[8] = 40, 7        # two of the model's classes are one now
+    segmenter = Segmenter(model, engine, label_map=LabelMap(labels, lookup, ()))
+    assert segmenter.labels == labels
+    channels_seen = channels(48, 64)
+    result, = segmenter.segment([as_frame(channels_seen)])
+    at_network = result.labels.shape == channels_seen.shape
+    assert at_network and set(np.unique(result.labels)) == {7, 40, 255}
+    plain, = Segmenter(model, engine).segment([as_frame(channels_seen)])
+    assert np.array_equal(result.labels, lookup[plain.labels])

@@ -11,16 +11,18 @@ from torch import Tensor
 from seg_ros.inference.engine_torch import TorchEngine
 from seg_ros.inference.engines import Engine
 from seg_ros.inference.segmenter import Segmentation, Segmenter
+from seg_ros.label_map import LabelMap
 from seg_ros.labels import UNKNOWN
 from seg_ros.model_file import Model
 
 
 def create_segmenter(model: Model, engine: Engine, network_size: tuple[int, int] | None = None,
-                     output_size: tuple[int, int] | None = None) -> Segmenter:
+                     output_size: tuple[int, int] | None = None,
+                     label_map: LabelMap | None = None) -> Segmenter:
     """Make the segmenter that suits the engine; arguments as of :class:`Segmenter`."""
     if isinstance(engine, TorchEngine) and engine.on_gpu:
-        return DeviceSegmenter(model, engine, network_size, output_size)
-    return Segmenter(model, engine, network_size, output_size)
+        return DeviceSegmenter(model, engine, network_size, output_size, label_map)
+    return Segmenter(model, engine, network_size, output_size, label_map)
 
 
 class DeviceSegmenter(Segmenter):
@@ -34,8 +36,9 @@ class DeviceSegmenter(Segmenter):
 
     def __init__(self, model: Model, engine: TorchEngine,
                  network_size: tuple[int, int] | None = None,
-                 output_size: tuple[int, int] | None = None) -> None:
-        super().__init__(model, engine, network_size, output_size)
+                 output_size: tuple[int, int] | None = None,
+                 label_map: LabelMap | None = None) -> None:
+        super().__init__(model, engine, network_size, output_size, label_map)
         self._torch = engine
         ids = np.arange(256, dtype=np.uint8) if self._id_of_channel is None else (
             self._id_of_channel)

@@ -7,6 +7,7 @@ import numpy as np
 
 from seg_ros.errors import ConfigError, ImageError
 from seg_ros.inference.engines import Engine
+from seg_ros.label_map import LabelMap
 from seg_ros.labels import UNKNOWN
 from seg_ros.model_file import Model, input_size
 from seg_ros.render import colorize, draw_overlay
@@ -55,23 +56,28 @@ class Segmenter:
     :param network_size: height and width that frames are given to the network at, each 32 to
         8192; by default the frame's shape at about the area that the network was trained for.
     :param output_size: height and width of the result; by default the frame's.
+    :param label_map: gives the classes other ids, names and colours.
     :raises ConfigError: a size out of its range.
     """
 
     def __init__(self, model: Model, engine: Engine,
                  network_size: tuple[int, int] | None = None,
-                 output_size: tuple[int, int] | None = None) -> None:
+                 output_size: tuple[int, int] | None = None,
+                 label_map: LabelMap | None = None) -> None:
         _check_size('network size', network_size, MIN_SIDE)
         _check_size('output size', output_size, 1)
-        self.labels = model.spec.labels
+        self.labels = label_map.labels if label_map else model.spec.labels
         self.engine = engine
         self._spec = model.spec
         self._network_size = network_size
         self._output_size = output_size
+        ids = np.array(model.spec.labels.ids)
+        if label_map:
+            ids = label_map.lookup[ids]
         self._id_of_channel: np.ndarray | None = None
-        if self.labels.ids != tuple(range(len(self.labels))):
+        if ids.tolist() != list(range(len(ids))):
             self._id_of_channel = np.full(256, UNKNOWN, np.uint8)
-            self._id_of_channel[:len(self.labels)] = self.labels.ids
+            self._id_of_channel[:len(ids)] = ids
 
     def segment(self, frames: Sequence[np.ndarray], min_confidence: float = 0.0,
                 confidence: bool = True) -> list[Segmentation]:
