@@ -18,7 +18,8 @@ setup(
         (f'share/{package_name}/config', sorted(glob('config/*.*'))),
     ],
     install_requires=['setuptools'],
-    extras_require={'test': ['pytest'], 'training': ['matplotlib', 'tensorboard']},
+    extras_require={'test': ['pytest'], 'training': ['matplotlib', 'tensorboard'],
+                    'bag': ['rosbags'], 'onnx': ['onnx', 'onnxruntime']},
     python_requires='>=3.10',
     # The weights are opened by their path.
     zip_safe=False,
@@ -33,6 +34,10 @@ setup(
             'seg_predict = seg_ros.commands:seg_predict',
             'seg_train = seg_ros.commands:seg_train',
             'seg_evaluate = seg_ros.commands:seg_evaluate',
+            'seg_export = seg_ros.commands:seg_export',
+            'seg_quantize = seg_ros.commands:seg_quantize',
+            'seg_bench = seg_ros.commands:seg_bench',
+            'seg_bag = seg_ros.commands:seg_bag',
         ],
     },
 )

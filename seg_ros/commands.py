@@ -30,3 +30,19 @@ def seg_train() -> int:
 
 def seg_evaluate() -> int:
     return _start('seg_ros.training.evaluate', 130)
+
+
+def seg_bag() -> int:
+    return _start('seg_ros.bag.command', 130)
+
+
+def seg_export() -> int:
+    return _start('seg_ros.cli.export', 130)
+
+
+def seg_quantize() -> int:
+    return _start('seg_ros.training.quantize', 130)
+
+
+def seg_bench() -> int:
+    return _start('seg_ros.benchmark.command', 130)

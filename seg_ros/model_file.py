@@ -4,14 +4,14 @@ The header's metadata holds one key, ``seg_ros``: JSON with format version, arch
 arguments, classes, input statistics, training size, provenance and a SHA-256 over all of these
 and the tensors.
 What crosses from training to the node is this file, so names, colours and normalisation cannot
-drift apart. Nothing is ever unpickled.
+drift apart. Nothing is ever unpickled. An exported file (``onnx_file``) is read by the same
+function and can be run, but not trained further.
 """
 
-import hashlib
 import json
-import math
+import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,66 +23,51 @@ from torch import Tensor, nn
 
 from seg_ros.errors import ConfigError, ModelFileError
 from seg_ros.files import written_whole
-from seg_ros.labels import UNKNOWN, LabelSet
-from seg_ros.networks import build_network
+from seg_ros.model_spec import (
+    METADATA_KEY,
+    ModelSpec,
+    begin_digest,
+    read_spec,
+    read_values,
+    to_values,
+)
+from seg_ros.model_spec import input_size as input_size
+from seg_ros.onnx_file import read_onnx
 
-FORMAT_VERSION = 1
-METADATA_KEY = 'seg_ros'
 MAX_HEADER_BYTES = 1_000_000
+LONGEST_REFUSAL = 1000  # characters
 MAX_FILE_BYTES = 256_000_000  # a recording given by mistake must not fill the memory
 WEIGHTS = Path(__file__).parent / 'weights'
 DEFAULT_MODEL = WEIGHTS / 'asymmetric_camvid.safetensors'
 
 
 @dataclass(frozen=True)
-class ModelSpec:
-    """What a network is and how its input and output are to be read.
+class Model:
+    """A trained network with its specification.
 
-    :param architecture: a key of ``seg_ros.networks.NETWORKS``.
-    :param arguments: its constructor's arguments without ``classes``.
-    :param labels: classes in the order of the output channels.
-    :param mean: of the training pictures' R, G, B, 0..255; subtracted from the input.
-    :param std: standard deviation of R, G, B; divides the input.
-    :param training_size: height and width of the pictures that the network was trained for.
-    :param provenance: data, recipe, epochs, commit, validation scores; JSON values.
+    :param trained: the network, in evaluation mode, float32 on the CPU; None where the file
+        holds its exported graph instead.
+    :param onnx: such a file's content.
+    :param precision: 'int8' where such a graph is quantised.
     """
 
-    architecture: str
-    arguments: Mapping[str, Any]
-    labels: LabelSet
-    mean: tuple[float, float, float]
-    std: tuple[float, float, float]
-    training_size: tuple[int, int]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name in ('mean', 'std'):
-            values = getattr(self, name)
-            if len(values) != 3 or not all(
-                    isinstance(value, int | float) and type(value) is not bool
-                    and 0 <= value <= 255 for value in values):
-                raise ConfigError(f'{name} {values!r}: expected three numbers, 0 to 255')
-        if not all(value > 0 for value in self.std):
-            raise ConfigError(f'std {self.std!r}: must be above 0')
-        if len(self.training_size) != 2 or not all(
-                type(side) is int and 32 <= side <= 8192 for side in self.training_size):
-            raise ConfigError(f'training size {self.training_size!r}: expected height and width, '
-                              '32 to 8192')
-        if 'classes' in self.arguments:
-            raise ConfigError('arguments: "classes" is the number of labels; leave it out')
-
-    def build(self) -> nn.Module:
-        """Build the network, untrained."""
-        return build_network(self.architecture, {**self.arguments, 'classes': len(self.labels)})
-
-
-@dataclass(frozen=True)
-class Model:
-    """A trained network, in evaluation mode, float32 on the CPU, with its specification."""
-
-    network: nn.Module
+    trained: nn.Module | None
     spec: ModelSpec
     path: Path | None = None
+    onnx: bytes | None = None
+    precision: str = 'float32'
+
+    @property
+    def network(self) -> nn.Module:
+        """The trained network.
+
+        :raises ModelFileError: the file holds only the exported graph.
+        """
+        if self.trained is None:
+            raise ModelFileError(f'{self.path}: holds an exported graph, which only the engines '
+                                 'openvino and onnxruntime run; give the .safetensors file that '
+                                 'it was exported from')
+        return self.trained
 
 
 def save_model(path: Path, network: nn.Module, spec: ModelSpec) -> None:
@@ -92,10 +77,7 @@ def save_model(path: Path, network: nn.Module, spec: ModelSpec) -> None:
     """
     tensors = {name: tensor.detach().cpu().contiguous()
                for name, tensor in network.state_dict().items()}
-    values = asdict(spec)
-    values['labels'] = spec.labels.to_dict()
-    values.update(format_version=FORMAT_VERSION, unknown_id=UNKNOWN)
-    values = json.loads(json.dumps(values))  # as they will be read: the checksum is over that
+    values = to_values(spec)
     values['sha256'] = _digest(values, tensors)
     try:
         with written_whole(path) as beside:
@@ -125,25 +107,18 @@ def load_model(path: Path | str = '') -> Model:
     try:
         return _load(path)
     except ModelFileError as error:
-        raise ModelFileError(f'{path.resolve()}: {error}') from error
+        said = textwrap.shorten(str(error), LONGEST_REFUSAL)  # it may quote a whole header
+        raise ModelFileError(f'{path.resolve()}: {said}') from error
     except RecursionError as error:
         raise ModelFileError(f'{path.resolve()}: its metadata is nested too deeply; give a file '
                              'that seg_train wrote') from error
 
 
 def _load(path: Path) -> Model:
-    try:
-        with open(path, 'rb') as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except FileNotFoundError as error:
-        raise ModelFileError('no such model file; give the path of a .safetensors file that '
-                             'seg_train wrote, or the name of one that ships: '
-                             f'{", ".join(shipped_models())}') from error
-    except OSError as error:
-        raise ModelFileError(f'cannot be read: {error.strerror}; give a readable file') from error
-    if len(data) > MAX_FILE_BYTES:
-        raise ModelFileError(f'is larger than {MAX_FILE_BYTES} bytes: not a model of this '
-                             'package; give a file that seg_train wrote')
+    data = _read_bytes(path)
+    if path.suffix.lower() == '.onnx':
+        spec, precision = read_onnx(data)
+        return Model(None, spec, path.resolve(), data, precision)
     values = _read_metadata(data)
     try:
         tensors = load_tensors(data)
@@ -154,8 +129,24 @@ def _load(path: Path) -> Model:
     if _digest(values, tensors) != values.get('sha256'):
         raise ModelFileError('its content does not match the checksum in its header: the bytes '
                              'were changed; copy it again')
-    spec = _read_spec(values)
+    spec = read_spec(values)
     return Model(_fill(spec, tensors), spec, path.resolve())
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        with open(path, 'rb') as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        raise ModelFileError('no such model file; give the path of a .safetensors file that '
+                             'seg_train wrote, of an .onnx file that seg_export wrote, or the '
+                             f'name of one that ships: {", ".join(shipped_models())}') from error
+    except OSError as error:
+        raise ModelFileError(f'cannot be read: {error.strerror}; give a readable file') from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ModelFileError(f'is larger than {MAX_FILE_BYTES} bytes: not a model of this '
+                             'package; give a file that seg_train or seg_export wrote')
+    return data
 
 
 def _read_metadata(data: bytes) -> dict[str, Any]:
@@ -172,28 +163,7 @@ def _read_metadata(data: bytes) -> dict[str, Any]:
     except (KeyError, TypeError) as error:
         raise ModelFileError(f'has no "{METADATA_KEY}" metadata: not a model of this package; '
                              'give a file that seg_train wrote') from error
-    try:
-        values = json.loads(text)
-    except (ValueError, TypeError) as error:
-        raise ModelFileError('its metadata is no JSON; copy it again') from error
-    version = values.get('format_version') if isinstance(values, dict) else None
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise ModelFileError(f'has format version {version!r}, this package reads '
-                             f'{FORMAT_VERSION}; update seg_ros or train again')
-    return values
-
-
-def _read_spec(values: dict[str, Any]) -> ModelSpec:
-    try:
-        if values['unknown_id'] != UNKNOWN:
-            raise ConfigError(f'unknown id {values["unknown_id"]!r}: expected {UNKNOWN}')
-        return ModelSpec(values['architecture'], dict(values['arguments']),
-                         LabelSet.from_dict(values['labels']),
-                         tuple(values['mean']), tuple(values['std']),
-                         tuple(values['training_size']), dict(values['provenance']))
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise ModelFileError(f'its metadata cannot be used ({type(error).__name__}: {error}); '
-                             'copy it again or train again') from error
+    return read_values(text)
 
 
 def _fill(spec: ModelSpec, tensors: dict[str, Tensor]) -> nn.Module:
@@ -226,24 +196,9 @@ def _fill(spec: ModelSpec, tensors: dict[str, Tensor]) -> nn.Module:
 
 def _digest(values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     """SHA-256 over all metadata but itself, and name, type, shape and bytes of every tensor."""
-    covered = {key: value for key, value in values.items() if key != 'sha256'}
-    digest = hashlib.sha256(json.dumps(covered, sort_keys=True).encode())
+    digest = begin_digest(values)
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f'{name} {tensor.dtype} {tuple(tensor.shape)}\n'.encode())
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def input_size(spec: ModelSpec, height: int, width: int) -> tuple[int, int]:
-    """Size at which a picture of this size is best given to the network.
-
-    It keeps the picture's aspect ratio at about the area that the network was trained for, in
-    multiples of 8, 32 at least. A picture so narrow that this would more than double the area
-    is squeezed lengthwise instead.
-    """
-    area = math.prod(spec.training_size)
-    scale = math.sqrt(area / (height * width))
-    longest = 2 * area // 32 // 8 * 8
-    return (min(max(32, 8 * round(height * scale / 8)), longest),
-            min(max(32, 8 * round(width * scale / 8)), longest))

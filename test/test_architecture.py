@@ -63,8 +63,13 @@ def test_rules_see_what_a_file_imports():
     (['errors'], ()),
     (['labels'], ('seg_ros.errors',)),
     (['files'], ()),
+    (['yaml_files'], ('seg_ros.errors',)),
+    (['label_map'], ('seg_ros.labels', 'seg_ros.yaml_files', 'seg_ros.errors')),
     (['networks'], ('seg_ros.networks', 'seg_ros.errors')),
-    (['model_file'], ('seg_ros.networks', 'seg_ros.labels', 'seg_ros.files', 'seg_ros.errors')),
+    (['model_spec'], ('seg_ros.networks', 'seg_ros.labels', 'seg_ros.errors')),
+    (['onnx_file'], ('seg_ros.model_spec', 'seg_ros.errors')),
+    (['model_file'], ('seg_ros.model_spec', 'seg_ros.onnx_file', 'seg_ros.networks',
+                      'seg_ros.labels', 'seg_ros.files', 'seg_ros.errors')),
     (['drawn_scene'], ('seg_ros.drawn_scene', 'seg_ros.labels', 'seg_ros.errors')),
 ])
 def test_inner_parts_use_only_what_lies_further_in(parts, allowed):
@@ -72,15 +77,20 @@ def test_inner_parts_use_only_what_lies_further_in(parts, allowed):
         within(name, 'seg_ros') and not within(name, *allowed)))
 
 
-def test_only_the_node_and_the_demo_know_ros():
-    outside = [path for path in FILES if path not in files('ros')
+def test_only_the_node_the_demo_the_benchmark_and_bags_know_ros():
+    outside = [path for path in FILES if path not in files('ros', 'benchmark', 'bag')
                and not path.is_relative_to(ROOT / 'seg_ros' / 'demo')]
     assert not faults(outside, lambda name: is_ros(name) or within(name, 'seg_ros.ros'))
 
 
+def test_nothing_uses_the_benchmark():
+    rest = [path for path in FILES if path not in files('benchmark')]
+    assert not faults(rest, lambda name: within(name, 'seg_ros.benchmark'))
+
+
 def test_node_does_not_use_training():
     assert not faults(files('ros'), lambda name: within(
-        name, 'seg_ros.training', 'seg_ros.demo', 'seg_ros.cli'))
+        name, 'seg_ros.training', 'seg_ros.demo', 'seg_ros.cli', 'seg_ros.bag'))
 
 
 def test_inference_uses_neither_training_nor_ros_nor_commands():
@@ -134,7 +144,19 @@ def test_training_and_its_edge_run_without_ros():
     assert not [name for name in loaded if is_ros(name) or within(name, 'seg_ros.ros')]
 
 
+def test_bags_are_labelled_without_a_graph():
+    shared = [f'seg_ros.ros.{name}'
+              for name in ('messages', 'compressed', 'encodings', 'jpeg_png')]
+    assert not faults(files('bag'), lambda name: is_ros(name) or (
+        within(name, 'seg_ros.ros') and not within(name, *shared)))
+    pytest.importorskip('rosbags')
+    loaded = loaded_after('seg_ros.bag.command', 'seg_ros.bag.labelling')
+    assert 'rosbags' in loaded
+    assert not [name for name in loaded if within(name, 'rclpy', 'cv_bridge', 'seg_ros.training')]
+
+
 def test_node_starts_without_training_and_cv_bridge():
     loaded = loaded_after('seg_ros.ros.node')
     assert 'rclpy' in loaded
-    assert not [name for name in loaded if within(name, 'seg_ros.training', 'cv_bridge')]
+    assert not [name for name in loaded
+                if within(name, 'seg_ros.training', 'seg_ros.benchmark', 'cv_bridge')]

@@ -7,7 +7,12 @@ from random_models import random_model
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import EngineError
-from seg_ros.inference.device_segmenter import DeviceSegmenter, create_segmenter, resize_map, shrink
+from seg_ros.inference.device_segmenter import (
+    DeviceSegmenter,
+    create_segmenter,
+    resize_map,
+    shrink,
+)
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter, resize_picture
 from seg_ros.labels import LabelSet

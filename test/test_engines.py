@@ -18,8 +18,8 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a CU
 
 
 def needs(engine: str) -> None:
-    if engine == 'openvino':
-        pytest.importorskip('openvino')
+    if engine != 'torch':
+        pytest.importorskip(engine)
 
 
 @pytest.fixture(scope='module')
@@ -27,7 +27,7 @@ def model():
     return random_model({})
 
 
-@pytest.fixture(params=['torch', 'openvino'], scope='module')
+@pytest.fixture(params=['torch', 'openvino', 'onnxruntime'], scope='module')
 def engine(request, model):
     needs(request.param)
     engine = create_engine(model, request.param, 'cpu')
@@ -130,7 +130,7 @@ def test_auto_is_openvino_where_there_is_no_gpu(monkeypatch):
 
 @pytest.mark.parametrize(('arguments', 'message'), [
     (('tensorrt',), "engine 'tensorrt': known are auto, torch, openvino"),
-    (('torch', 'cpu', 'int8'), "precision 'int8': known are auto, float32, float16, bfloat16"),
+    (('torch', 'cpu', 'int8'), "'int8': the torch engine has float32, float16 and bfloat16"),
     (('torch', 'cuda:99'), "device 'cuda:99': the torch engine finds cpu"),
     (('torch', 'tpu'), "device 'tpu': the torch engine finds cpu"),
     (('openvino', 'cuda'), "device 'cuda': the openvino engine finds .*cpu"),

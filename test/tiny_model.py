@@ -45,7 +45,7 @@ def put_together(path: Path, values, tensors: dict, sign: bool = True) -> Path:
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
         for name, tensor in sorted(tensors.items()):
             digest.update(f'{name} {tensor.dtype} {tuple(tensor.shape)}\n'.encode())
-            digest.update(bytes(tensor.reshape(-1).view(torch.uint8).tolist()))
+            digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
         values['sha256'] = digest.hexdigest()
     safetensors.torch.save_file(tensors, path, {'seg_ros': json.dumps(values)})
     return path

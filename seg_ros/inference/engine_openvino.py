@@ -11,7 +11,8 @@ from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.model_file import Model
 
 COMPILED_SHAPES = 4  # each takes some 50 MB at 360x480
-PRECISION_HINTS = {'float32': 'f32', 'float16': 'f16', 'bfloat16': 'bf16'}
+# What int8 leaves over is computed in float32.
+PRECISION_HINTS = {'float32': 'f32', 'float16': 'f16', 'bfloat16': 'bf16', 'int8': 'f32'}
 CAPABILITIES = {'float32': 'FP32', 'float16': 'FP16', 'bfloat16': 'BF16'}
 
 
@@ -33,14 +34,15 @@ class OpenVinoEngine:
                  threads: int = 0) -> None:
         self._core = openvino.Core()
         self.device = _find_device(self._core, device)
-        self.precision = _find_precision(self._core, self.device, precision)
+        self.precision = 'int8' if model.precision == 'int8' else _find_precision(
+            self._core, self.device, precision)
         self._settings: dict[str, str | int] = {
             'PERFORMANCE_HINT': 'LATENCY',
             'INFERENCE_PRECISION_HINT': PRECISION_HINTS[self.precision]}
         if threads > 0 and self.device == 'cpu':
             self._settings['INFERENCE_NUM_THREADS'] = threads
         try:
-            self._graph: openvino.Model | None = _convert(model)
+            self._graph: openvino.Model | None = _convert(self._core, model)
         except Exception as error:  # OpenVINO documents no set of errors
             raise EngineError(f'openvino: the network cannot be converted: {error}') from error
         self._requests: OrderedDict[tuple[int, ...], openvino.InferRequest] = OrderedDict()
@@ -74,7 +76,9 @@ class OpenVinoEngine:
         self._requests.clear()
 
 
-def _convert(model: Model) -> openvino.Model:
+def _convert(core: openvino.Core, model: Model) -> openvino.Model:
+    if model.onnx is not None:
+        return core.read_model(model.onnx)
     # Traced here, as OpenVINO would trace it three times, to check the result.
     example = torch.zeros((1, 64, 96, 3), dtype=torch.uint8)
     traced = torch.jit.trace(DeployedNetwork(model), example, check_trace=False)

@@ -10,10 +10,11 @@ import torch
 
 from seg_ros.errors import ConfigError
 from seg_ros.inference.engine_torch import TorchEngine
+from seg_ros.inference.int8 import for_precision
 from seg_ros.model_file import Model
 
-ENGINES = ('auto', 'torch', 'openvino')
-PRECISIONS = ('auto', 'float32', 'float16', 'bfloat16')
+ENGINES = ('auto', 'torch', 'openvino', 'onnxruntime')
+PRECISIONS = ('auto', 'float32', 'float16', 'bfloat16', 'int8')
 
 
 def _print(message: str) -> None:
@@ -70,30 +71,52 @@ def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
         raise ConfigError(f'precision {precision!r}: known are {", ".join(PRECISIONS)}')
     if threads < 0:
         raise ConfigError(f"threads {threads}: expected 0 (the engine's choice) or more")
+    if engine == 'torch' and precision == 'int8':
+        raise ConfigError("precision 'int8': the torch engine has float32, float16 and bfloat16; "
+                          'give the engine openvino or onnxruntime')
+    model = for_precision(model, precision)
     if engine == 'auto':
-        engine, reason = _choose(device)
+        engine, reason = _choose(device, model)
         announce(f'engine: {engine}, as {reason}')
     if engine == 'torch':
         return TorchEngine(model, device, precision, threads, announce)
-    if not _has_openvino():
-        raise ConfigError("engine 'openvino': is not installed; use torch, or install it with "
-                          'pip install openvino')
+    for package in (['openvino'] if engine == 'openvino' else ['onnx', 'onnxruntime']):
+        if not _is_installed(package):
+            raise ConfigError(f'engine {engine!r}: {package} is not installed; use torch, or '
+                              f'install it with pip install {package}')
     # Imported on demand: it takes a moment, and a machine with a GPU does without it.
+    if engine == 'onnxruntime':
+        from seg_ros.inference.engine_onnx import OnnxEngine
+        return OnnxEngine(model, device, precision, threads, announce)
     from seg_ros.inference.engine_openvino import OpenVinoEngine
     return OpenVinoEngine(model, device, precision, threads)
 
 
-def _choose(device: str) -> tuple[str, str]:
+def _choose(device: str, model: Model) -> tuple[str, str]:
     """Name of the engine, and why it is that one."""
+    if model.onnx is not None:
+        return _choose_for_graph(device, model)
     if device.startswith('cuda'):
         return 'torch', f'device {device} was asked for'
     if device == 'auto' and torch.cuda.is_available():
         return 'torch', 'there is a CUDA GPU'
     where = 'there is no CUDA GPU' if device == 'auto' else f'device {device} was asked for'
-    if _has_openvino():
+    if _is_installed('openvino'):
         return 'openvino', f'{where} and openvino is installed'
     return 'torch', f'{where} and openvino is not installed'
 
 
-def _has_openvino() -> bool:
-    return find_spec('openvino') is not None
+def _choose_for_graph(device: str, model: Model) -> tuple[str, str]:
+    what = 'the model is an int8 file' if model.precision == 'int8' else (
+        'the model is an exported file')
+    if device.startswith('cuda'):
+        return 'onnxruntime', f'{what} and device {device} was asked for'
+    if device == 'auto' and model.precision != 'int8' and torch.cuda.is_available():
+        return 'onnxruntime', f'{what} and there is a CUDA GPU'
+    if _is_installed('openvino'):
+        return 'openvino', f'{what} and openvino is installed'
+    return 'onnxruntime', f'{what} and openvino is not installed'
+
+
+def _is_installed(package: str) -> bool:
+    return find_spec(package) is not None

@@ -1,0 +1,60 @@
+"""seg_export: write the deployed graph of a model, to be run without PyTorch."""
+
+import argparse
+from pathlib import Path
+
+from seg_ros.cli.edge import run
+from seg_ros.errors import ConfigError
+from seg_ros.files import written_whole
+from seg_ros.model_file import load_model
+from seg_ros.onnx_file import sign_onnx
+
+
+def main() -> int:
+    return run(_export, _parser())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog='seg_export', description=__doc__)
+    parser.add_argument('out', type=Path, metavar='OUT.onnx',
+                        help='file to write; one that is there is replaced')
+    parser.add_argument('--model', default='', help='model file, or the name of one that '
+                        'ships: asymmetric_camvid (default), strip_camvid')
+    return parser
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    expect_onnx_name(arguments.out)
+    model = load_model(arguments.model)
+    try:
+        from seg_ros.inference.onnx_graph import export_graph
+    except ImportError as error:
+        raise ConfigError(f'{error.name} is not installed; install it with pip install '
+                          f'{error.name}') from error
+    content = sign_onnx(export_graph(model), model.spec, 'float32')
+    with written_whole(arguments.out) as beside:
+        beside.write_bytes(content)
+    print(f'{arguments.out.resolve()}: {model.spec.architecture}, {len(model.spec.labels)} '
+          f'classes, {len(content) / 1e6:.1f} MB\n'
+          'takes rgb (batch, height, width, 3) uint8; gives labels and confidence (batch, height, '
+          'width) uint8, of any batch and size from 32x32 on\n'
+          f'use: ros2 run seg_ros seg_node --ros-args -p model:={arguments.out.resolve()}, or '
+          '--model of seg_predict and seg_evaluate')
+    return 0
+
+
+def expect_onnx_name(out: Path) -> None:
+    """Refuse the name of a result that could not be written, or not be read as what it is.
+
+    :raises ConfigError: another suffix than .onnx, no such folder, or the name of a folder.
+    """
+    if out.suffix.lower() != '.onnx':
+        raise ConfigError(f'{out}: expected a name that ends in .onnx')
+    if out.is_dir():
+        raise ConfigError(f'{out.resolve()}: is a folder; give the name of a file in it')
+    if not out.parent.is_dir():
+        raise ConfigError(f'{out.parent.resolve()}: no such folder; make it first')
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
