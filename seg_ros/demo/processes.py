@@ -36,17 +36,25 @@ class RosProcess:
     :param name: what messages call it.
     :param parameters: its ROS parameters.
     :param log: file that takes all it prints.
+    :param namespace: of the node and its topics, with a slash before it.
     """
 
     def __init__(self, name: str, module: str, parameters: Mapping[str, bool | int | str],
-                 log: Path) -> None:
+                 log: Path, namespace: str = '') -> None:
         self.name = name
         self.log = log
         self._command = [sys.executable, '-m', module, '--ros-args']
         for key, value in parameters.items():
             # JSON is YAML that stays text where a bare word would become a number.
             self._command += ['-p', f'{key}:={json.dumps(value)}']
+        if namespace:
+            self._command += ['-r', f'__ns:={namespace}']
         self._process: subprocess.Popen | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process; None before the start."""
+        return None if self._process is None else self._process.pid
 
     def start(self) -> None:
         with self.log.open('wb') as log:

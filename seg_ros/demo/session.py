@@ -1,18 +1,16 @@
 """One run of the demo, from its start to the summary."""
 
-import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
-from rclpy.signals import SignalHandlerOptions
 
 from seg_ros.demo import DemoError
+from seg_ros.demo.context import ros_context
 from seg_ros.demo.fast_dds import use_profile
 from seg_ros.demo.interruption import Interruption
 from seg_ros.demo.monitor import Monitor
@@ -45,23 +43,13 @@ def run_demo(options: Options) -> None:
                         options.source_parameters, FOLDER / LOGS[1])
     with tempfile.TemporaryDirectory() as scratch, Interruption() as interruption:
         use_profile(Path(scratch))
-        with running([node, source]), _ros():
+        with running([node, source]), ros_context():
             session = _Session(options, node, source, interruption)
             session.wait_for_first_label()
             session.watch()
             written = session.finish()
     for path in written:
         print(f'wrote {path}')
-
-
-@contextlib.contextmanager
-def _ros() -> Iterator[None]:
-    # Without handlers of its own: the demo ends in its own order.
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        yield
-    finally:
-        rclpy.try_shutdown()
 
 
 class _Session:

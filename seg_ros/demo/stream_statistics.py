@@ -11,6 +11,8 @@ class StreamStatistics:
     """Follows each frame by its stamp, from the first labelled one on.
 
     A frame ends as labelled, or as dropped once a later one is labelled; the rest is in flight.
+
+    :ivar latencies_ms: of the labelled frames, from stamp to arrival; the last ``KEPT``.
     """
 
     def __init__(self) -> None:
@@ -21,7 +23,7 @@ class StreamStatistics:
         self._unannounced: set[int] = set()
         self._first_labelled = self._newest_labelled = -1
         self._arrivals_ns: tuple[int, int] = (0, 0)  # of the first and the newest label image
-        self._latencies_ms: deque[float] = deque(maxlen=KEPT)
+        self.latencies_ms: deque[float] = deque(maxlen=KEPT)
         self._closed = False
 
     def frame_published(self, stamp_ns: int) -> None:
@@ -56,7 +58,7 @@ class StreamStatistics:
             self._arrivals_ns = (arrived_ns, arrived_ns)
         self.labelled += 1
         self._arrivals_ns = (self._arrivals_ns[0], arrived_ns)
-        self._latencies_ms.append((arrived_ns - stamp_ns) / 1e6)
+        self.latencies_ms.append((arrived_ns - stamp_ns) / 1e6)
         self._newest_labelled = max(self._newest_labelled, stamp_ns)
         self._drop_older()
         return True
@@ -76,16 +78,21 @@ class StreamStatistics:
         return len(self._in_flight)
 
     @property
+    def seconds(self) -> float:
+        """From the first label image to the newest."""
+        first, newest = self._arrivals_ns
+        return (newest - first) / 1e9
+
+    @property
     def fps(self) -> float:
         """Label images a second."""
-        first, newest = self._arrivals_ns
-        return (self.labelled - 1) / ((newest - first) / 1e9) if newest > first else 0.0
+        return (self.labelled - 1) / self.seconds if self.seconds > 0 else 0.0
 
     def latency_ms(self) -> tuple[float, float] | None:
         """Median and 95th percentile of the time from stamp to arrival; None before the first."""
-        if not self._latencies_ms:
+        if not self.latencies_ms:
             return None
-        p50, p95 = np.percentile(self._latencies_ms, (50, 95))
+        p50, p95 = np.percentile(self.latencies_ms, (50, 95))
         return float(p50), float(p95)
 
     def _drop_older(self) -> None:

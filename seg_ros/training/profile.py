@@ -1,6 +1,5 @@
 """Where the time of a training step goes."""
 
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ import torch
 
 from seg_ros.training.batches import deal
 from seg_ros.training.loop import Trainer
-from seg_ros.training.versions import processor
+from seg_ros.training.versions import cores, processor
 
 WARM_UP_STEPS = 3
 STAGES = {'data': 'waiting for data', 'forward': 'forward', 'loss': 'loss',
@@ -75,7 +74,7 @@ def profile_training(trainer: Trainer, steps: int = 20) -> Profile:
     wholes = [sum(step.values()) for step in timed]
     waiting = sum(step['data'] for step in timed)
     return Profile({stage: median(step[stage] for step in timed) for stage in STAGES},
-                   median(wholes), waiting / sum(wholes), _loading(trainer), _cores(),
+                   median(wholes), waiting / sum(wholes), _loading(trainer), cores(),
                    _setting(trainer))
 
 
@@ -89,16 +88,11 @@ def _loading(trainer: Trainer) -> float:
     return (time.process_time() - began) / len(batches)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else (
-        os.cpu_count() or 1)
-
-
 def _setting(trainer: Trainer) -> dict[str, str]:
     device = trainer.device
     recipe = trainer.recipe
     height, width = recipe.augmentation.crop
-    setting = {'processor': f'{processor()}, {_cores()} cores', 'torch': torch.__version__,
+    setting = {'processor': f'{processor()}, {cores()} cores', 'torch': torch.__version__,
                'threads': f'{torch.get_num_threads()} compute, {trainer.workers} load',
                'processes': str(trainer.group.size), 'network': recipe.architecture,
                'batch': str(recipe.batch), 'crop': f'{width}x{height}',

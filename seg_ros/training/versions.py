@@ -1,6 +1,7 @@
 """What a run was computed with."""
 
 import functools
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -48,3 +49,9 @@ def processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else (
+        os.cpu_count() or 1)

@@ -1,5 +1,6 @@
 """The real node in a process of its own, and a robot around it that publishes and listens."""
 
+import contextlib
 import os
 import re
 import signal
@@ -144,6 +145,31 @@ class Robot:
     def publisher(self, topic: str = '/image', qos: QoSProfile = RELIABLE, message_type=Image):
         return self.node.create_publisher(message_type, topic, qos)
 
+    @contextlib.contextmanager
+    def filming(self, rates_hz: dict, image: Image) -> Iterator[None]:
+        """Publish an image with the stamp of the moment, again and again, in a thread.
+
+        :param rates_hz: times a second that each publisher publishes it.
+        """
+        ended = threading.Event()
+
+        def film() -> None:
+            due_s = dict.fromkeys(rates_hz, time.monotonic())
+            while not ended.wait(0.002):
+                for publisher, at_s in due_s.items():
+                    if at_s <= time.monotonic():
+                        image.header.stamp = stamp(time.time())
+                        publisher.publish(image)
+                        due_s[publisher] = at_s + 1 / rates_hz[publisher]
+
+        thread = threading.Thread(target=film, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
     def wait_for_subscriber(self, publisher) -> None:
         wait_until(lambda: publisher.get_subscription_count() > 0, 'a subscriber')
 
@@ -232,10 +258,12 @@ def robot() -> Iterator[Robot]:
 
 def make_image(rgb: np.ndarray, stamp_s: float | None = None, frame_id: str = 'front') -> Image:
     """An rgb8 message; stamped now unless told otherwise."""
-    stamp_s = time.time() if stamp_s is None else stamp_s
-    header = Header(frame_id=frame_id, stamp=Time(
-        sec=int(stamp_s), nanosec=int((stamp_s - int(stamp_s)) * 1e9)))
+    header = Header(frame_id=frame_id, stamp=stamp(time.time() if stamp_s is None else stamp_s))
     return to_image(rgb, 'rgb8', header)
+
+
+def stamp(seconds: float) -> Time:
+    return Time(sec=int(seconds), nanosec=int((seconds - int(seconds)) * 1e9))
 
 
 def resident_mb(pid: int) -> float:
