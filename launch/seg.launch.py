@@ -26,16 +26,17 @@ def start_node(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if not params_file.is_file():
         raise FileNotFoundError(f'params_file:={params_file}: no such file; give the path of a '
                                 'YAML file, or leave it out for the defaults')
+    overrides: dict[str, str | list[str]] = {
+        name: value_of(name) for name in OVERRIDES if value_of(name)}
+    if value_of('cameras'):
+        overrides['cameras'] = [name.strip() for name in value_of('cameras').split(',')]
     image = value_of('image')
     return [Node(
         package='seg_ros',
         executable='seg_node',
         name='segmentation',
         namespace=value_of('namespace'),
-        parameters=[
-            str(params_file),
-            {name: value_of(name) for name in OVERRIDES if value_of(name)},
-        ],
+        parameters=[str(params_file), overrides],
         remappings=[('image', image), ('camera_info', beside(image, 'camera_info'))],
         ros_arguments=['--log-level', value_of('log_level')],
         output='screen',
@@ -63,7 +64,11 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription([
         DeclareLaunchArgument(
             'image', default_value='image',
-            description='Image topic to label; camera_info is taken from the topic beside it.'),
+            description='Image topic of one camera; camera_info is taken from beside it.'),
+        DeclareLaunchArgument(
+            'cameras', default_value='',
+            description='Names of several cameras, with commas in between: front,left has the '
+            'image topics front/image and left/image; empty: what params_file says.'),
         DeclareLaunchArgument(
             'model', default_value='',
             description='Path of a model file, or the name of one that ships, such as '

@@ -10,7 +10,8 @@ launch = pytest.importorskip('launch')
 pytest.importorskip('launch_ros')
 
 ROOT = Path(__file__).parents[1]
-ARGUMENTS = {'image', 'model', 'engine', 'device', 'params_file', 'namespace', 'log_level', 'rviz'}
+ARGUMENTS = {'image', 'cameras', 'model', 'engine', 'device', 'params_file', 'namespace',
+             'log_level', 'rviz'}
 
 
 def description(name: str):

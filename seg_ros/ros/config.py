@@ -6,12 +6,16 @@ from typing import Any
 
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 
 from seg_ros.errors import ConfigError
 from seg_ros.inference.engines import ENGINES, PRECISIONS
 from seg_ros.ros.camera_qos import RELIABILITIES
 from seg_ros.ros.encodings import SUPPORTED_ENCODINGS
 from seg_ros.ros.parameter import Parameter
+
+CAMERA = re.compile(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', re.ASCII)
+LONGEST_CAMERA = 100  # a whole topic has at most 255
 
 
 class SizeParameter(Parameter):
@@ -24,6 +28,21 @@ class SizeParameter(Parameter):
         return 'a size such as 480x360 (width x height, each 32 to 8192) or nothing'
 
 
+class CamerasParameter(Parameter):
+    """Names that the topics of cameras begin with. ROS has no type for an empty list: a list with
+    an empty text stands for it.
+    """
+
+    def _allows(self, value: Any) -> bool:
+        return value == [''] or len(set(value)) == len(value) and all(
+            type(name) is str and len(name) <= LONGEST_CAMERA and CAMERA.fullmatch(name)
+            for name in value)
+
+    def expected(self) -> str:
+        return ("names such as [front, left], each once, of letters, digits and _, not beginning "
+                f"with a digit, / in between, at most {LONGEST_CAMERA} long; or ['']")
+
+
 PARAMETERS = (
     Parameter('model', '', 'Path of a model file, or the name of one that ships: strip_camvid; '
               'empty: asymmetric_camvid.'),
@@ -33,6 +52,9 @@ PARAMETERS = (
     Parameter('precision', 'auto', 'Arithmetic of the network; auto: float16 on a GPU, float32 '
               'on a CPU.', choices=PRECISIONS),
     Parameter('threads', 0, 'CPU threads of the engine; 0: one per core.', 0, 1024),
+    CamerasParameter('cameras', [''], 'Names of several cameras: [front, left] has the topics '
+                     'front/image, front/camera_info, front/segmentation/..., and so for left; '
+                     "['']: one camera, with image, camera_info, segmentation/...."),
     Parameter('reliability', 'auto', 'How images are subscribed to; auto: reliable while all '
               'publishers are, else best_effort, which hears any but loses large images on a busy '
               'machine. A reliable subscription hears reliable publishers only.',
@@ -64,6 +86,8 @@ def declare_parameters(node: Node) -> None:
     for row in PARAMETERS:
         try:
             node.declare_parameter(row.name, row.default, row.descriptor())
+            if isinstance(row.default, list) and node.get_parameter(row.name).value is None:  # []
+                node.set_parameters([RosParameter(row.name, value=row.default)])
             read_parameter(node, row.name)
         except ParameterException as error:  # says the parameter and the value
             raise ConfigError(f'{error}; expected {row.expected()}') from error
@@ -72,6 +96,11 @@ def declare_parameters(node: Node) -> None:
 def read_parameter(node: Node, name: str) -> Any:
     """Current value of a parameter, as its type in the table."""
     return TABLE[name].check(node.get_parameter(name).value)
+
+
+def read_cameras(names: list[str]) -> list[str]:
+    """Names of the cameras, at least one; '' is that of one camera alone."""
+    return names or ['']
 
 
 def read_size(text: str) -> tuple[int, int] | None:

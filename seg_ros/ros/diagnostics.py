@@ -8,35 +8,38 @@ from rclpy.node import Node
 from seg_ros.ros.camera_stream import CameraStream
 
 
-def make_diagnostics(node: Node, state: str, stream: CameraStream | None,
+def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream | None],
                      engine: Mapping[str, str], no_frames_after_s: float) -> DiagnosticArray:
-    """Fill one status: level, summary and all counts and times.
+    """Fill a status of each camera: level, summary and all counts and times.
 
     :param state: the node's lifecycle state.
-    :param stream: None while the node is not configured.
+    :param cameras: by name; None while the node is not configured.
     :param engine: name, device and precision of the engine.
     """
-    status = DiagnosticStatus(name=f'{node.get_fully_qualified_name().lstrip("/")}: image',
-                              hardware_id=engine.get('device', ''))
-    status.level, status.message = _judge(state, stream, no_frames_after_s)
-    values = {'state': state, **engine}
-    if stream is not None:
-        values |= {'topic': stream.topic, **stream.statistics.values()}
-    status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-    array = DiagnosticArray(status=[status])
+    array = DiagnosticArray()
     array.header.stamp = node.get_clock().now().to_msg()
+    for name, camera in cameras.items():
+        status = DiagnosticStatus(
+            name=f'{node.get_fully_qualified_name().lstrip("/")}: {name or "image"}',
+            hardware_id=engine.get('device', ''))
+        status.level, status.message = _judge(state, camera, no_frames_after_s)
+        values = {'state': state, **engine}
+        if camera is not None:
+            values |= {'topic': camera.topic, **camera.statistics.values()}
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+        array.status.append(status)
     return array
 
 
-def _judge(state: str, stream: CameraStream | None,
+def _judge(state: str, camera: CameraStream | None,
            no_frames_after_s: float) -> tuple[bytes, str]:
-    if stream is None or state != 'active':
+    if camera is None or state != 'active':
         return DiagnosticStatus.OK, f'{state}'
-    if stream.statistics.failing:
+    if camera.statistics.failing:
         return DiagnosticStatus.ERROR, 'the engine fails, see last_error'
-    if not stream.listening:
+    if not camera.listening:
         return DiagnosticStatus.OK, 'nobody listens to an output'
-    silence_s = stream.statistics.silence_s
+    silence_s = camera.statistics.silence_s
     if silence_s > no_frames_after_s:
         return DiagnosticStatus.WARN, f'no image for {silence_s:.0f} s'
     return DiagnosticStatus.OK, 'labelling'

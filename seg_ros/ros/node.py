@@ -1,4 +1,4 @@
-"""seg_node: the managed node that labels every frame of a camera."""
+"""seg_node: the managed node that labels the frames of one or several cameras."""
 
 import sys
 import traceback
@@ -11,17 +11,27 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.timer import Timer
+from sensor_msgs.msg import Image
 
 from seg_ros.errors import ConfigError, SegRosError
+from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.labels import LabelSet
-from seg_ros.model_file import load_model
+from seg_ros.model_file import Model, input_size, load_model
+from seg_ros.ros.batching import measure_batching
 from seg_ros.ros.camera_stream import CameraStream
-from seg_ros.ros.config import TABLE, declare_parameters, read_parameter, read_size
+from seg_ros.ros.config import (
+    TABLE,
+    declare_parameters,
+    read_cameras,
+    read_parameter,
+    read_size,
+)
 from seg_ros.ros.diagnostics import make_diagnostics
+from seg_ros.ros.frame_slots import FrameSlots
 from seg_ros.ros.process import run_process
-from seg_ros.ros.silence import explain_silence
+from seg_ros.ros.worker import Worker
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 CLASS_PARAMETERS: dict[str, tuple[list, str]] = {
@@ -31,14 +41,15 @@ WARM_UP_SIZE = (480, 640)  # the commonest camera; another size costs its first 
 
 
 class SegmentationNode(LifecycleNode):
-    """Subscribes to ``image`` and publishes ``segmentation/...``.
+    """Subscribes to ``image`` and publishes ``segmentation/...``, of each camera.
 
     :raises ConfigError: a parameter given at start-up cannot be used.
     """
 
     def __init__(self) -> None:
         self._segmenter: Segmenter | None = None
-        self._stream: CameraStream | None = None
+        self._worker: Worker | None = None  # as long as the node is configured
+        self._cameras: dict[str, CameraStream] = {}
         super().__init__('segmentation')
         declare_parameters(self)
         self._changing_classes = False
@@ -46,11 +57,10 @@ class SegmentationNode(LifecycleNode):
             self.declare_parameter(name, empty, ParameterDescriptor(
                 description=f'{description} Read-only.'), ignore_override=True)
         self.add_on_set_parameters_callback(self._check_parameters)
-        self._warned_of_silence = False
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
         self._diagnostics_timer = self._every(read_parameter(self, 'diagnostics_period_s'),
                                               self._publish_diagnostics)
-        self._every(0.5, self._watch_publishers)
+        self._every(0.5, self._watch_cameras)
         self._autostart_timer: Timer | None = None
         if read_parameter(self, 'autostart'):
             self._autostart_timer = self._every(0.0, self._autostart)
@@ -97,35 +107,54 @@ class SegmentationNode(LifecycleNode):
         values = {name: read_parameter(self, name) for name in TABLE}
         model = load_model(values['model'])
         engine = create_engine(model, values['engine'], values['device'], values['precision'],
-                               values['threads'])
-        self._segmenter = Segmenter(model, engine, read_size(values['network_size']),
-                                    read_size(values['output_size']))
-        self._segmenter.warm_up(*WARM_UP_SIZE)
-        self._stream = CameraStream(self, self._segmenter, values['reliability'],
-                                    values['encoding_override'])
+                               values['threads'], announce=self._announce)
+        network_size = read_size(values['network_size'])
+        segmenter = create_segmenter(model, engine, network_size,
+                                     read_size(values['output_size']))
+        self._segmenter = segmenter
+        segmenter.warm_up(*WARM_UP_SIZE)
+        names = read_cameras(values['cameras'])
+        batching = measure_batching(segmenter, len(names), *WARM_UP_SIZE)
+        self._worker = Worker(self, segmenter, batching.sizes,
+                              _network_size_of(model, network_size))
+        for name in names:
+            self._cameras[name] = CameraStream(self, name, segmenter.labels,
+                                               values['reliability'], values['encoding_override'])
         self._show_classes(model.spec.labels)
         self.get_logger().info(
             f'{model.path} ({model.spec.architecture}, {len(model.spec.labels)} classes) on '
             f'{engine.name}, {engine.device}, {engine.precision}')
+        if batching.times:
+            self.get_logger().info(f'measured: {batching}')
+
+    def _announce(self, message: str) -> None:
+        self.get_logger().info(message)
 
     def _activate(self) -> None:
-        if self._stream is None:
+        if self._worker is None:
             raise ConfigError('the node is not configured; configure it first')
-        self._warned_of_silence = False
-        self._stream.start()
-        self.get_logger().info(f'labelling {self._stream.topic}')
+        slots = FrameSlots()
+        self._worker.start(slots)
+        for camera in self._cameras.values():
+            camera.start(slots)
+        topics = ', '.join(camera.topic for camera in self._cameras.values())
+        self.get_logger().info(f'labelling {topics}')
 
     def _deactivate(self) -> None:
-        if self._stream is not None:
-            self._stream.stop()
+        for camera in self._cameras.values():
+            camera.stop()
+        if self._worker is not None:
+            self._worker.stop()
 
     def _release(self) -> None:
         """Give back everything that configure took."""
-        if self._stream is not None:
-            self._stream.destroy()
+        self._deactivate()
+        for camera in self._cameras.values():
+            camera.destroy()
         if self._segmenter is not None:
             self._segmenter.close()
-        self._stream = self._segmenter = None
+        self._cameras.clear()
+        self._worker = self._segmenter = None
 
     def _autostart(self) -> None:
         if self._autostart_timer is not None:
@@ -143,7 +172,7 @@ class SegmentationNode(LifecycleNode):
                     f'parameter {parameter.name}: read-only; it follows from the model file'))
             if parameter.name in TABLE:
                 row = TABLE[parameter.name]
-                if self._stream is not None and not row.live:
+                if self._worker is not None and not row.live:
                     return SetParametersResult(successful=False, reason=(
                         f'parameter {parameter.name}: cannot change while the node is '
                         'configured; deactivate and clean it up first'))
@@ -172,26 +201,29 @@ class SegmentationNode(LifecycleNode):
         engine = {} if self._segmenter is None else {
             'engine': self._segmenter.engine.name, 'device': self._segmenter.engine.device,
             'precision': self._segmenter.engine.precision}
+        cameras = {name: self._cameras.get(name)
+                   for name in read_cameras(read_parameter(self, 'cameras'))}
         state = self._state_machine.current_state[1]
-        self._diagnostics.publish(make_diagnostics(self, state, self._stream, engine,
+        self._diagnostics.publish(make_diagnostics(self, state, cameras, engine,
                                                    read_parameter(self, 'no_frames_after_s')))
 
-    def _watch_publishers(self) -> None:
-        """Follow the QoS of the publishers; warn once each time that frames stay away."""
-        if self._stream is None or not self._stream.listening:
-            return
-        self._stream.follow_publishers()
-        silence_s = self._stream.statistics.silence_s
-        if silence_s <= read_parameter(self, 'no_frames_after_s'):
-            self._warned_of_silence = False
-        elif not self._warned_of_silence:
-            self._warned_of_silence = True
-            self.get_logger().warning(explain_silence(self, self._stream.topic, self._stream.qos,
-                                                      silence_s))
+    def _watch_cameras(self) -> None:
+        for camera in self._cameras.values():
+            camera.watch(read_parameter(self, 'no_frames_after_s'))
 
     def destroy_node(self) -> None:
         self._release()
         super().destroy_node()
+
+
+def _network_size_of(model: Model, fixed: tuple[int, int] | None) -> \
+        Callable[[Image], tuple[int, int] | None]:
+    """A function that tells at which size the network sees an image; None of a malformed one."""
+    def network_size(image: Image) -> tuple[int, int] | None:
+        if not image.height or not image.width:
+            return None
+        return fixed or input_size(model.spec, image.height, image.width)
+    return network_size
 
 
 def _run() -> None:

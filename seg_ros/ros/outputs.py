@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable
 
-import cv2
 import numpy as np
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
@@ -14,7 +13,6 @@ from std_msgs.msg import Header
 
 from seg_ros.inference.segmenter import Segmentation
 from seg_ros.labels import LabelSet
-from seg_ros.render import colorize, draw_overlay
 from seg_ros.ros.camera_info import scale_camera_info
 from seg_ros.ros.messages import to_image
 
@@ -32,11 +30,12 @@ HAS_MATCHED_EVENTS = 'matched' in inspect.signature(PublisherEventCallbacks.__in
 class Outputs:
     """The publishers of one camera.
 
+    :param prefix: what their topics begin with, as 'front/' in ``front/segmentation/labels``.
     :param on_listeners_changed: called in the executor when a listener came or went; never
         where the distro has no matched events (before Jazzy).
     """
 
-    def __init__(self, node: Node, labels: LabelSet,
+    def __init__(self, node: Node, prefix: str, labels: LabelSet,
                  on_listeners_changed: Callable[[], None]) -> None:
         self._node = node
         self._palette = labels.palette
@@ -45,40 +44,38 @@ class Outputs:
             events = PublisherEventCallbacks(matched=lambda _info: on_listeners_changed())
         types = {**dict.fromkeys(IMAGES, Image), 'camera_info': CameraInfo}
         self._publishers: dict[str, Publisher] = {
-            name: node.create_publisher(message_type, f'segmentation/{name}', OUTPUT_QOS,
-                                        event_callbacks=events)
+            name: node.create_publisher(message_type, f'{prefix}segmentation/{name}',
+                                        OUTPUT_QOS, event_callbacks=events)
             for name, message_type in types.items()}
-        self._label_info = publish_label_info(node, labels)
+        self._label_info = publish_label_info(node, prefix, labels)
 
     def wanted(self) -> bool:
         """Whether anybody listens to any output; yes where that cannot be followed."""
-        return not HAS_MATCHED_EVENTS or any(self._has_listener(name) for name in self._publishers)
+        return not HAS_MATCHED_EVENTS or any(self.has_listener(name) for name in self._publishers)
 
-    def _has_listener(self, name: str) -> bool:
+    def has_listener(self, name: str) -> bool:
+        """Whether anybody listens to the output of that name."""
         return self._publishers[name].get_subscription_count() > 0
 
-    def publish(self, rgb: np.ndarray, segmentation: Segmentation, header: Header,
-                info: CameraInfo | None, overlay_alpha: float) -> None:
+    def publish(self, segmentation: Segmentation, header: Header, info: CameraInfo | None,
+                overlay_alpha: float) -> None:
         """Publish one labelled frame; an output without a listener is not computed.
 
-        :param rgb: (H, W, 3) uint8, the frame at the camera's size.
         :param header: of the input; every output keeps it.
         :param info: calibration of the input, if one is known.
         """
-        labels = segmentation.labels
-        height, width = labels.shape
-        images: dict[str, Callable[[], np.ndarray]] = {
-            'labels': lambda: labels,
+        images: dict[str, Callable[[], np.ndarray | None]] = {
+            'labels': lambda: segmentation.labels,
             'confidence': lambda: segmentation.confidence,
-            'overlay': lambda: draw_overlay(_resize(rgb, height, width), labels, self._palette,
-                                            overlay_alpha),
-            'color': lambda: colorize(labels, self._palette)}
+            'overlay': lambda: segmentation.overlay(self._palette, overlay_alpha),
+            'color': lambda: segmentation.color(self._palette)}
         for name, compute in images.items():
-            if self._has_listener(name):
-                array = compute()
+            # None: who listens to the confidence came after the network had been asked.
+            if self.has_listener(name) and (array := compute()) is not None:
                 encoding = 'mono8' if array.ndim == 2 else 'rgb8'
                 self._publishers[name].publish(to_image(array, encoding, header))
-        if info is not None and self._has_listener('camera_info'):
+        if info is not None and self.has_listener('camera_info'):
+            height, width = segmentation.labels.shape
             self._publishers['camera_info'].publish(
                 scale_camera_info(info, header, width, height))
 
@@ -90,19 +87,13 @@ class Outputs:
             self._node.destroy_publisher(self._label_info)
 
 
-def _resize(rgb: np.ndarray, height: int, width: int) -> np.ndarray:
-    if rgb.shape[:2] == (height, width):
-        return rgb
-    return cv2.resize(rgb, (width, height), interpolation=cv2.INTER_LINEAR)
-
-
-def publish_label_info(node: Node, labels: LabelSet) -> Publisher | None:
+def publish_label_info(node: Node, prefix: str, labels: LabelSet) -> Publisher | None:
     """Publish the classes once, for whoever comes; None where vision_msgs is not installed."""
     try:
         from vision_msgs.msg import LabelInfo, VisionClass
     except ImportError:
         return None
-    publisher = node.create_publisher(LabelInfo, 'segmentation/label_info', LATCHED_QOS)
+    publisher = node.create_publisher(LabelInfo, f'{prefix}segmentation/label_info', LATCHED_QOS)
     message = LabelInfo()
     message.header.stamp = node.get_clock().now().to_msg()
     message.class_map = [VisionClass(class_id=id_, class_name=name)

@@ -12,7 +12,8 @@ from seg_ros.errors import ConfigError
 class Parameter:
     """A row in the table of a node's parameters.
 
-    :param default: its type is the parameter's type; a float takes an integer too.
+    :param default: its type is the parameter's type; a float takes an integer too. A list is one
+        of texts.
     :param low: smallest value of a number.
     :param high: largest value of a number.
     :param choices: the allowed texts, if not any.
@@ -20,14 +21,14 @@ class Parameter:
     """
 
     name: str
-    default: bool | int | float | str
+    default: bool | int | float | str | list[str]
     description: str
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
     live: bool = False
 
-    def check(self, value: Any) -> bool | int | float | str:
+    def check(self, value: Any) -> bool | int | float | str | list[str]:
         """Return the value as the parameter's type.
 
         :raises ConfigError: wrong type or out of range.

@@ -4,15 +4,16 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 
-def explain_silence(node: Node, topic: str, ours: QoSProfile, silence_s: float) -> str:
+def explain_silence(node: Node, name: str, topic: str, ours: QoSProfile, silence_s: float) -> str:
     """Say who publishes on a topic, with both sides' QoS, and what to do.
 
+    :param name: of the topic before remapping.
     :param topic: fully resolved name.
     """
     text = f'no image on {topic} for {silence_s:.0f} s; this node subscribes {_describe(ours)}'
     publishers = node.get_publishers_info_by_topic(topic)
     if not publishers:
-        return (f'{text}; nobody publishes there: remap it (image:=/camera/image_raw) or start '
+        return (f'{text}; nobody publishes there: remap it ({name}:=/camera/image_raw) or start '
                 'the camera; "ros2 topic list" shows what there is')
     lines = [f'{text}; publishers:']
     remedy = 'they are compatible: does the camera deliver?'
@@ -21,7 +22,7 @@ def explain_silence(node: Node, topic: str, ours: QoSProfile, silence_s: float) 
         name = f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
         lines.append(f'  {name} ({publisher.topic_type}): {_describe(qos)}')
         if publisher.topic_type != 'sensor_msgs/msg/Image':
-            remedy = 'this node takes sensor_msgs/msg/Image: remap image to a topic of that type'
+            remedy = f'this node takes sensor_msgs/msg/Image: remap {name} to a topic of that type'
         elif _unheard(ours, qos):
             remedy = ('a reliable subscription never hears a best-effort publisher: '
                       'set the parameter reliability to best_effort')

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
     ('network_size', '480', '480x360'), ('output_size', '8x8', '480x360'),
     ('autostart', '3', 'true or false'), ('no_frames_after_s', '0', '0.1 to 3600'),
     ('min_confidence', '.nan', '0 to 1'), ('encoding_override', 'rgb', 'bgr8'),
-    ('use_sim_time', 'banana', 'BOOL'),
+    ('use_sim_time', 'banana', 'BOOL'), ('cameras', '[front, front]', '[front, left]'),
 ])
 def test_wrong_value_at_start_is_refused_with_its_name_and_range(name, value, expected):
     result = subprocess.run(
@@ -121,6 +121,51 @@ def test_size_is_width_times_height_and_read_as_height_first():
     assert read_size('640x480') == (480, 640)
     for wrong in ('640', '640*480', '31x480', '640x9000', 'x', '-640x480', '640x480 '):
         assert read_size(wrong) is None
+
+
+@pytest.mark.parametrize('names', [
+    ['front', ''], ['', ''], ['1front'], ['front left'], ['/front'], ['front/'], ['front//left'],
+    ['front-left'], ['~'], ['vorne_ä'], ['f' * 101], ['front', 1], 'front', '', 3])
+def test_names_of_cameras_that_cannot_begin_a_topic_are_refused(names):
+    with pytest.raises(ConfigError) as raised:
+        TABLE['cameras'].check(names)
+    assert str(raised.value).startswith(f'parameter cameras: got {names!r}, expected names such')
+
+
+@pytest.mark.parametrize('names', [[], [''], ['front'], ['_1'], ['stereo/left', 'stereo/right'],
+                                   ['front', 'Front'], ['f' * 100]])
+def test_names_of_cameras_that_can_begin_a_topic_are_taken(names):
+    assert TABLE['cameras'].check(names) == names
+
+
+@pytest.mark.parametrize(('written', 'topics', 'kept'), [
+    ('[]', '/image', ['']),
+    ('\n      - front\n      - stereo/left', '/front/image, /stereo/left/image',
+     ['front', 'stereo/left'])])
+def test_cameras_are_read_from_a_file(robot, tmp_path, written, topics, kept):
+    """Of an empty list ROS tells no type, and so no value; people write it all the same."""
+    file = tmp_path / 'parameters.yaml'
+    file.write_text(f'/**:\n  ros__parameters:\n    cameras: {written}\n    threads: 1\n')
+    node = robot.start('seg_ros.ros.node', '--ros-args', '--params-file', str(file))
+    node.wait_for_log(f'labelling {topics}\n')
+    assert robot.get_parameter('cameras') == kept
+
+
+def test_cameras_change_where_the_node_is_not_configured(robot):
+    node = robot.start_node(autostart='false', wait='')
+    for names, topics in ((['front', 'left'], '/front/image, /left/image'), ([], '/image')):
+        assert robot.set_parameter('cameras', names) == (True, '')
+        assert robot.change_state('configure')
+        assert robot.change_state('activate')
+        node.wait_for_log(f'labelling {topics}\n')
+        robot.diagnostics(lambda values: values['state'] == 'active',
+                          name=f'segmentation: {names[1] if names else "image"}')
+        successful, reason = robot.set_parameter('cameras', ['rear'])
+        assert not successful
+        assert 'configured' in reason
+        assert robot.change_state('deactivate')
+        assert robot.change_state('cleanup')
+    assert robot.set_parameter('cameras', ['rear', 'rear'])[0] is False
 
 
 @pytest.mark.parametrize(('name', 'value'), [('overlay_alpha', True), ('threads', False),
