@@ -2,6 +2,8 @@
 
 import math
 import resource
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -109,3 +111,12 @@ def test_specification_refuses_what_would_fail_later():
 def test_input_size_keeps_aspect_and_area_in_multiples_of_8(picture, expected):
     spec = ModelSpec('asymmetric', TINY, LABELS, SPEC.mean, SPEC.std, (360, 480))
     assert input_size(spec, *picture) == expected
+
+
+@pytest.mark.parametrize('name', ['asymmetric_camvid', 'strip_camvid'])
+def test_loading_a_model_leaves_torchs_compiler_alone(name):
+    # Its import takes a second, by which every start of the node would be later.
+    code = ('import sys; from seg_ros.model_file import load_model; '
+            f'load_model({name!r}); print("torch._dynamo" in sys.modules)')
+    done = subprocess.run([sys.executable, '-c', code], text=True, capture_output=True, timeout=120)
+    assert done.stdout.strip() == 'False', done.stderr

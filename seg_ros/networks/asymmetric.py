@@ -246,7 +246,8 @@ class PixelAttention(nn.Module):
         self.low_taps = nn.Conv2d(channels, 9, 1, bias=False)
         self.high_taps = nn.Conv2d(channels, 9, 1, bias=False)
         self.bias = nn.Parameter(torch.zeros(1))
-        self.register_buffer('shifts', torch.eye(9).view(1, 9, 3, 3), persistent=False)
+        self.register_buffer('shifts', torch.zeros(9, 9).fill_diagonal_(1).view(1, 9, 3, 3),
+                             persistent=False)
 
     def forward(self, low: Tensor, high: Tensor) -> Tensor:
         taps = self.low_taps(low) + self.high_taps(high)                           # (B, 9, H, W)

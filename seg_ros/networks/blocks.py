@@ -1,5 +1,7 @@
 """Layers that more than one network is made of. Maps are (B, C, H, W) float tensors."""
 
+from typing import Literal
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -59,10 +61,17 @@ def use_prelu(network: nn.Module) -> None:
             module.activation = nn.PReLU(module.norm.num_features)
 
 
+def fill_he(conv: nn.Conv2d, fan: Literal['fan_in', 'fan_out'],
+            nonlinearity: Literal['relu', 'linear']) -> None:
+    """Fill the weights of a convolution by He et al. 2015, in place."""
+    if not conv.weight.is_meta:  # a mere shape: torch would import its compiler, for a second
+        nn.init.kaiming_normal_(conv.weight, mode=fan, nonlinearity=nonlinearity)
+
+
 def initialise(network: nn.Module) -> None:
     """He initialisation (He et al. 2015) of all convolutions, in place."""
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
-            nn.init.kaiming_normal_(module.weight, mode='fan_out', nonlinearity='relu')
+            fill_he(module, 'fan_out', 'relu')
             if module.bias is not None:
                 nn.init.zeros_(module.bias)

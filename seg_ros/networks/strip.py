@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from seg_ros.networks.asymmetric import AsymmetricEncoder, check_channels
-from seg_ros.networks.blocks import ConvNormRelu, initialise, upsample_to
+from seg_ros.networks.blocks import ConvNormRelu, fill_he, initialise, upsample_to
 
 GRIDS = (1, 2, 3, 6)
 
@@ -74,7 +74,7 @@ class EnhancedPyramid(nn.Module):
     def initialise(self) -> None:
         """Let the branches start at the scale of the map that they stand beside."""
         for conv in (*self.grids, self.row, self.column):
-            nn.init.kaiming_normal_(conv.weight, nonlinearity='linear')
+            fill_he(conv, 'fan_in', 'linear')
 
     def forward(self, x: Tensor) -> Tensor:
         branches = [conv(pool_to_grid(x, n)) for conv, n in zip(self.grids, GRIDS, strict=True)]
