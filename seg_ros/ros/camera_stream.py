@@ -8,15 +8,17 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from rclpy.subscription import Subscription
 from rclpy.time import Time
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
 
 from seg_ros.errors import ImageError
 from seg_ros.inference.segmenter import Segmentation
 from seg_ros.labels import LabelSet
 from seg_ros.ros.camera_qos import choose_qos
+from seg_ros.ros.compressed import decode
 from seg_ros.ros.config import read_parameter
 from seg_ros.ros.frame_slots import FrameSlots
+from seg_ros.ros.jpeg_png import read_size
 from seg_ros.ros.messages import to_rgb
 from seg_ros.ros.outputs import Outputs
 from seg_ros.ros.silence import explain_silence
@@ -34,12 +36,13 @@ class CameraStream:
 
     :param name: what its topics begin with, as 'front' in ``front/image``; '' for one camera
         alone.
+    :param compressed: whether its images come as JPEG or PNG.
     :param reliability: one of ``camera_qos.RELIABILITIES``.
     :param encoding_override: encoding to assume; '' believes the messages.
     """
 
-    def __init__(self, node: Node, name: str, labels: LabelSet, reliability: str,
-                 encoding_override: str) -> None:
+    def __init__(self, node: Node, name: str, labels: LabelSet, compressed: bool,
+                 reliability: str, encoding_override: str) -> None:
         self._node = node
         self._prefix = f'{name}/' if name else ''
         # One of its own, as what a logger throttles of one camera is not to hide another.
@@ -48,7 +51,13 @@ class CameraStream:
             self._logger = self._logger.get_child(name.replace('/', '.'))
         self._reliability = reliability
         self._encoding_override = encoding_override
-        self.topic = node.resolve_topic_name(f'{self._prefix}image')
+        self._compressed = compressed
+        image = node.resolve_topic_name(f'{self._prefix}image')
+        self.topic = image
+        if compressed:
+            self.topic = self._follow_image('image/compressed', f'{image}/compressed')
+        self._info_topic = self._follow_image('camera_info',
+                                              f'{image.rpartition("/")[0]}/camera_info')
         self._qos = choose_qos(node, self.topic, reliability)
         self.statistics = FrameStatistics()
         self._warned_of_silence = False
@@ -97,7 +106,8 @@ class CameraStream:
         elif not self._warned_of_silence:
             self._warned_of_silence = True
             self._logger.warning(explain_silence(
-                self._node, f'{self._prefix}image', self.topic, self._qos, silence_s))
+                self._node, f'{self._prefix}image', self.topic, self._compressed, self._qos,
+                silence_s))
 
     def _follow_listeners(self) -> None:
         if self._slots is None:
@@ -108,13 +118,12 @@ class CameraStream:
             self.statistics.restart_wait()
             self._subscribe_image(choose_qos(self._node, self.topic, self._reliability))
             self._info_subscription = self._node.create_subscription(
-                CameraInfo, f'{self._prefix}camera_info', self._receive_info,
-                qos_profile_sensor_data)
+                CameraInfo, self._info_topic, self._receive_info, qos_profile_sensor_data)
 
     def _subscribe_image(self, qos: QoSProfile) -> None:
         self._qos = qos
         self._image_subscription = self._node.create_subscription(
-            Image, f'{self._prefix}image', self._receive, qos)
+            CompressedImage if self._compressed else Image, self.topic, self._receive, qos)
 
     def _unsubscribe(self) -> None:
         for subscription in (self._image_subscription, self._info_subscription):
@@ -122,7 +131,16 @@ class CameraStream:
                 self._node.destroy_subscription(subscription)
         self._image_subscription = self._info_subscription = None
 
-    def _receive(self, message: Image) -> None:
+    def _follow_image(self, name: str, beside_image: str) -> str:
+        """Topic of a name: where it is remapped to itself, else beside the image, wherever that
+        is remapped to.
+        """
+        name = f'{self._prefix}{name}'
+        resolved = self._node.resolve_topic_name(name)
+        is_remapped = resolved != self._node.resolve_topic_name(name, only_expand=True)
+        return resolved if is_remapped else beside_image
+
+    def _receive(self, message: Image | CompressedImage) -> None:
         if self._slots is not None:
             self.statistics.count_received(dropped_older=self._slots.put(self, message))
 
@@ -136,17 +154,20 @@ class CameraStream:
         """Whether anybody listens to the confidence."""
         return self._outputs.has_listener('confidence')
 
-    def convert(self, message: Image) -> np.ndarray:
+    def convert(self, message: Image | CompressedImage) -> np.ndarray:
         """Pixels of an image, (H, W, 3) uint8 RGB.
 
         :raises ImageError: it is malformed.
         """
+        if self._compressed:
+            return decode(message)
         return to_rgb(message, self._encoding_override)
 
     def publish(self, segmentation: Segmentation, header: Header) -> None:
         """Publish what is seen in the image of that header."""
         self._outputs.publish(segmentation, header, self._info_for(header),
-                              read_parameter(self._node, 'overlay_alpha'))
+                              read_parameter(self._node, 'overlay_alpha'),
+                              read_parameter(self._node, 'jpeg_quality'))
 
     def count_processed(self, header: Header, times_s: Mapping[str, float]) -> None:
         """Take down what a frame took from its arrival to its labels.
@@ -189,3 +210,14 @@ class CameraStream:
         if not taken.nanoseconds or not now.nanoseconds:
             return None
         return (now - taken).nanoseconds / 1e6
+
+
+def picture_size(message: Image | CompressedImage) -> tuple[int, int]:
+    """Height and width that an image claims to have; 0, 0 where a compressed one is malformed."""
+    if isinstance(message, Image):
+        return message.height, message.width
+    try:
+        size = read_size(memoryview(message.data))
+    except ImageError:
+        return 0, 0
+    return size.height, size.width

@@ -15,6 +15,7 @@ from seg_ros.ros.encodings import SUPPORTED_ENCODINGS
 from seg_ros.ros.parameter import Parameter
 
 CAMERA = re.compile(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', re.ASCII)
+IMAGE_TRANSPORTS = ('raw', 'compressed')
 LONGEST_CAMERA = 100  # a whole topic has at most 255
 
 
@@ -59,15 +60,20 @@ PARAMETERS = (
               'publishers are, else best_effort, which hears any but loses large images on a busy '
               'machine. A reliable subscription hears reliable publishers only.',
               choices=RELIABILITIES),
+    Parameter('image_transport', 'raw', 'How images come; compressed: JPEG or PNG on '
+              'image/compressed, which follows a remap of image.', choices=IMAGE_TRANSPORTS),
     Parameter('encoding_override', '', 'Encoding to assume whatever the images claim, e.g. '
               'bgr8; empty: believe them.', choices=('', *SUPPORTED_ENCODINGS)),
     SizeParameter('network_size', '', 'Size at which the network sees the pictures, as 480x360 '
               "(width x height); empty: the camera's shape at the training area."),
     SizeParameter('output_size', '', "Size of all outputs, as 640x480; empty: the camera's."),
+    Parameter('label_map', '', 'File that gives the classes other ids, names and colours, or '
+              "makes one of several, such as config/autoware.yaml; empty: the model's."),
     Parameter('min_confidence', 0.0, 'Pixels whose class is less probable than this become '
               'unknown (255).', 0.0, 1.0, live=True),
     Parameter('overlay_alpha', 0.5, 'Weight of the colours over the picture in the overlay.',
               0.0, 1.0, live=True),
+    Parameter('jpeg_quality', 90, 'Quality of the overlay as JPEG.', 1, 100, live=True),
     Parameter('autostart', True, 'Configure and activate by itself; false: wait for lifecycle '
               'commands.'),
     Parameter('no_frames_after_s', 5.0, 'Warn after this many seconds without an image.',

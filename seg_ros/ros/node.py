@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -11,16 +12,17 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.timer import Timer
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CompressedImage, Image
 
 from seg_ros.errors import ConfigError, SegRosError
 from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter
+from seg_ros.label_map import load_label_map
 from seg_ros.labels import LabelSet
 from seg_ros.model_file import Model, input_size, load_model
 from seg_ros.ros.batching import measure_batching
-from seg_ros.ros.camera_stream import CameraStream
+from seg_ros.ros.camera_stream import CameraStream, picture_size
 from seg_ros.ros.config import (
     TABLE,
     declare_parameters,
@@ -108,9 +110,15 @@ class SegmentationNode(LifecycleNode):
         model = load_model(values['model'])
         engine = create_engine(model, values['engine'], values['device'], values['precision'],
                                values['threads'], announce=self._announce)
+        label_map = None
+        if values['label_map']:
+            label_map = load_label_map(Path(values['label_map']), model.spec.labels)
+            if label_map.unmapped:
+                self.get_logger().info(f'{values["label_map"]}: of the classes of the model, '
+                                       f'{", ".join(label_map.unmapped)} become unknown')
         network_size = read_size(values['network_size'])
         segmenter = create_segmenter(model, engine, network_size,
-                                     read_size(values['output_size']))
+                                     read_size(values['output_size']), label_map)
         self._segmenter = segmenter
         segmenter.warm_up(*WARM_UP_SIZE)
         names = read_cameras(values['cameras'])
@@ -118,9 +126,10 @@ class SegmentationNode(LifecycleNode):
         self._worker = Worker(self, segmenter, batching.sizes,
                               _network_size_of(model, network_size))
         for name in names:
-            self._cameras[name] = CameraStream(self, name, segmenter.labels,
-                                               values['reliability'], values['encoding_override'])
-        self._show_classes(model.spec.labels)
+            self._cameras[name] = CameraStream(
+                self, name, segmenter.labels, values['image_transport'] == 'compressed',
+                values['reliability'], values['encoding_override'])
+        self._show_classes(segmenter.labels)
         self.get_logger().info(
             f'{model.path} ({model.spec.architecture}, {len(model.spec.labels)} classes) on '
             f'{engine.name}, {engine.device}, {engine.precision}')
@@ -217,12 +226,13 @@ class SegmentationNode(LifecycleNode):
 
 
 def _network_size_of(model: Model, fixed: tuple[int, int] | None) -> \
-        Callable[[Image], tuple[int, int] | None]:
+        Callable[[Image | CompressedImage], tuple[int, int] | None]:
     """A function that tells at which size the network sees an image; None of a malformed one."""
-    def network_size(image: Image) -> tuple[int, int] | None:
-        if not image.height or not image.width:
+    def network_size(image: Image | CompressedImage) -> tuple[int, int] | None:
+        height, width = picture_size(image)
+        if not height or not width:
             return None
-        return fixed or input_size(model.spec, image.height, image.width)
+        return fixed or input_size(model.spec, height, width)
     return network_size
 
 

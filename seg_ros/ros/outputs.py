@@ -2,18 +2,22 @@
 
 import inspect
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
 
 from seg_ros.inference.segmenter import Segmentation
 from seg_ros.labels import LabelSet
 from seg_ros.ros.camera_info import scale_camera_info
+from seg_ros.ros.compressed import encode_jpeg, encode_png
+from seg_ros.ros.mask_rle import encode_mask
 from seg_ros.ros.messages import to_image
 
 # Depth 1: a late label image is worse than a missing one. Reliable: RViz hears nothing else.
@@ -23,7 +27,9 @@ LATCHED_QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
                          reliability=ReliabilityPolicy.RELIABLE,
                          durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-IMAGES = ('labels', 'confidence', 'overlay', 'color')
+TYPES = {**dict.fromkeys(('labels', 'confidence', 'overlay', 'color', 'mask_rle'), Image),
+         **dict.fromkeys(('labels/compressed', 'overlay/compressed'), CompressedImage),
+         'camera_info': CameraInfo}
 HAS_MATCHED_EVENTS = 'matched' in inspect.signature(PublisherEventCallbacks.__init__).parameters
 
 
@@ -42,11 +48,10 @@ class Outputs:
         events = None
         if HAS_MATCHED_EVENTS:
             events = PublisherEventCallbacks(matched=lambda _info: on_listeners_changed())
-        types = {**dict.fromkeys(IMAGES, Image), 'camera_info': CameraInfo}
         self._publishers: dict[str, Publisher] = {
             name: node.create_publisher(message_type, f'{prefix}segmentation/{name}',
                                         OUTPUT_QOS, event_callbacks=events)
-            for name, message_type in types.items()}
+            for name, message_type in TYPES.items()}
         self._label_info = publish_label_info(node, prefix, labels)
 
     def wanted(self) -> bool:
@@ -58,26 +63,35 @@ class Outputs:
         return self._publishers[name].get_subscription_count() > 0
 
     def publish(self, segmentation: Segmentation, header: Header, info: CameraInfo | None,
-                overlay_alpha: float) -> None:
+                overlay_alpha: float, jpeg_quality: int) -> None:
         """Publish one labelled frame; an output without a listener is not computed.
 
         :param header: of the input; every output keeps it.
         :param info: calibration of the input, if one is known.
         """
-        images: dict[str, Callable[[], np.ndarray | None]] = {
-            'labels': lambda: segmentation.labels,
-            'confidence': lambda: segmentation.confidence,
-            'overlay': lambda: segmentation.overlay(self._palette, overlay_alpha),
-            'color': lambda: segmentation.color(self._palette)}
-        for name, compute in images.items():
-            # None: who listens to the confidence came after the network had been asked.
-            if self.has_listener(name) and (array := compute()) is not None:
-                encoding = 'mono8' if array.ndim == 2 else 'rgb8'
-                self._publishers[name].publish(to_image(array, encoding, header))
-        if info is not None and self.has_listener('camera_info'):
-            height, width = segmentation.labels.shape
-            self._publishers['camera_info'].publish(
-                scale_camera_info(info, header, width, height))
+        height, width = segmentation.labels.shape
+
+        @cache
+        def overlay() -> np.ndarray:
+            return segmentation.overlay(self._palette, overlay_alpha)
+
+        def confidence() -> Image | None:
+            if segmentation.confidence is None:
+                return None  # who listens to it came after the network had been asked
+            return to_image(segmentation.confidence, 'mono8', header)
+
+        messages: dict[str, Callable[[], Any]] = {
+            'labels': lambda: to_image(segmentation.labels, 'mono8', header),
+            'labels/compressed': lambda: encode_png(segmentation.labels, header),
+            'mask_rle': lambda: encode_mask(segmentation.labels, header),
+            'confidence': confidence,
+            'overlay': lambda: to_image(overlay(), 'rgb8', header),
+            'overlay/compressed': lambda: encode_jpeg(overlay(), header, jpeg_quality),
+            'color': lambda: to_image(segmentation.color(self._palette), 'rgb8', header),
+            'camera_info': lambda: info and scale_camera_info(info, header, width, height)}
+        for name, compose in messages.items():
+            if self.has_listener(name) and (message := compose()) is not None:
+                self._publishers[name].publish(message)
 
     def destroy(self) -> None:
         """Take all topics away."""
