@@ -118,5 +118,6 @@ def test_loading_a_model_leaves_torchs_compiler_alone(name):
     # Its import takes a second, by which every start of the node would be later.
     code = ('import sys; from seg_ros.model_file import load_model; '
             f'load_model({name!r}); print("torch._dynamo" in sys.modules)')
-    done = subprocess.run([sys.executable, '-c', code], text=True, capture_output=True, timeout=120)
+    done = subprocess.run([sys.executable, '-c', code], text=True, capture_output=True,
+                          timeout=120)
     assert done.stdout.strip() == 'False', done.stderr
