@@ -93,7 +93,7 @@ class Segmenter:
         batches: dict[tuple[int, int], list[int]] = {}
         for index, frame in enumerate(frames):
             _check_frame(frame)
-            batches.setdefault(self.size_at_network(frame), []).append(index)
+            batches.setdefault(self.size_at_network(*frame.shape[:2]), []).append(index)
         results: dict[int, Segmentation] = {}
         for size, indices in batches.items():
             batch = self._label([frames[index] for index in indices], size, min_confidence,
@@ -101,9 +101,9 @@ class Segmenter:
             results |= zip(indices, batch, strict=True)
         return [results[index] for index in range(len(frames))]
 
-    def size_at_network(self, frame: np.ndarray) -> tuple[int, int]:
-        """Height and width at which a frame reaches the network."""
-        return self._network_size or input_size(self._spec, *frame.shape[:2])
+    def size_at_network(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width at which a frame of this size reaches the network."""
+        return self._network_size or input_size(self._spec, height, width)
 
     def size_of_result(self, frame: np.ndarray) -> tuple[int, int]:
         """Height and width of a frame's labels."""

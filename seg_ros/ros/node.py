@@ -12,7 +12,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.timer import Timer
-from sensor_msgs.msg import CompressedImage, Image
 
 from seg_ros.errors import ConfigError, SegRosError
 from seg_ros.inference.device_segmenter import create_segmenter
@@ -20,9 +19,9 @@ from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.label_map import load_label_map
 from seg_ros.labels import LabelSet
-from seg_ros.model_file import Model, input_size, load_model
+from seg_ros.model_file import load_model
 from seg_ros.ros.batching import measure_batching
-from seg_ros.ros.camera_stream import CameraStream, picture_size
+from seg_ros.ros.camera_stream import CameraStream
 from seg_ros.ros.config import (
     TABLE,
     declare_parameters,
@@ -116,15 +115,13 @@ class SegmentationNode(LifecycleNode):
             if label_map.unmapped:
                 self.get_logger().info(f'{values["label_map"]}: of the classes of the model, '
                                        f'{", ".join(label_map.unmapped)} become unknown')
-        network_size = read_size(values['network_size'])
-        segmenter = create_segmenter(model, engine, network_size,
+        segmenter = create_segmenter(model, engine, read_size(values['network_size']),
                                      read_size(values['output_size']), label_map)
         self._segmenter = segmenter
         segmenter.warm_up(*WARM_UP_SIZE)
         names = read_cameras(values['cameras'])
         batching = measure_batching(segmenter, len(names), *WARM_UP_SIZE)
-        self._worker = Worker(self, segmenter, batching.sizes,
-                              _network_size_of(model, network_size))
+        self._worker = Worker(self, segmenter, batching.sizes)
         for name in names:
             self._cameras[name] = CameraStream(
                 self, name, segmenter.labels, values['image_transport'] == 'compressed',
@@ -223,17 +220,6 @@ class SegmentationNode(LifecycleNode):
     def destroy_node(self) -> None:
         self._release()
         super().destroy_node()
-
-
-def _network_size_of(model: Model, fixed: tuple[int, int] | None) -> \
-        Callable[[Image | CompressedImage], tuple[int, int] | None]:
-    """A function that tells at which size the network sees an image; None of a malformed one."""
-    def network_size(image: Image | CompressedImage) -> tuple[int, int] | None:
-        height, width = picture_size(image)
-        if not height or not width:
-            return None
-        return fixed or input_size(model.spec, height, width)
-    return network_size
 
 
 def _run() -> None:

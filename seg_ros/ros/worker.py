@@ -3,15 +3,15 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from rclpy.node import Node
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CompressedImage, Image
 
 from seg_ros.errors import EngineError, ImageError
 from seg_ros.inference.segmenter import Segmentation, Segmenter
-from seg_ros.ros.camera_stream import CameraStream
+from seg_ros.ros.camera_stream import CameraStream, picture_size
 from seg_ros.ros.config import read_parameter
 from seg_ros.ros.frame_slots import Frame, FrameSlots
 
@@ -20,16 +20,12 @@ class Worker:
     """Takes the newest frames, has the network label them, lets their cameras publish.
 
     :param batch_sizes: how many frames may go through the network at once; 1 is among them.
-    :param network_size: size at which the network sees an image; those of one size can go
-        together.
     """
 
-    def __init__(self, node: Node, segmenter: Segmenter, batch_sizes: Sequence[int],
-                 network_size: Callable[[Image], Hashable]) -> None:
+    def __init__(self, node: Node, segmenter: Segmenter, batch_sizes: Sequence[int]) -> None:
         self._node = node
         self._segmenter = segmenter
         self._batch_sizes = tuple(batch_sizes)
-        self._network_size = network_size
         self._slots: FrameSlots | None = None
         self._thread: threading.Thread | None = None
 
@@ -47,8 +43,13 @@ class Worker:
         self._slots = self._thread = None
 
     def _work(self, slots: FrameSlots) -> None:
-        while frames := slots.take(self._batch_sizes, self._network_size):
+        while frames := slots.take(self._batch_sizes, self._size_at_network):
             self._label(frames)
+
+    def _size_at_network(self, message: Image | CompressedImage) -> tuple[int, int] | None:
+        """Size at which the network sees an image; None of a malformed one."""
+        height, width = picture_size(message)
+        return self._segmenter.size_at_network(height, width) if height and width else None
 
     def _label(self, frames: Sequence[Frame]) -> None:
         """Label frames of one size; nothing that one does ends the thread."""

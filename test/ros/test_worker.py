@@ -46,10 +46,10 @@ class Rig:
         self.engine = WatchedEngine(create_engine(model, 'torch', 'cpu'))
         self.segmenter = Segmenter(model, self.engine)
         declare_parameters(robot.node)
-        self.worker = Worker(robot.node, self.segmenter, (1, 2, 4),
-                             lambda image: (image.height, image.width))
-        self.cameras = {name: CameraStream(robot.node, name, model.spec.labels, 'auto', '')
-                        for name in NAMES}
+        self.worker = Worker(robot.node, self.segmenter, (1, 2, 4))
+        self.cameras = {
+            name: CameraStream(robot.node, name, model.spec.labels, False, 'auto', '')
+            for name in NAMES}
         self.labels = {name: robot.listen(f'/{name}/segmentation/labels') for name in NAMES}
 
     def label(self, images: dict[str, Image]) -> None:
