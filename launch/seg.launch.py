@@ -75,7 +75,7 @@ def generate_launch_description() -> LaunchDescription:
             'strip_camvid; empty: what params_file says.'),
         DeclareLaunchArgument(
             'engine', default_value='',
-            description='auto, torch or openvino; empty: what params_file says.'),
+            description='auto, torch, openvino or onnxruntime; empty: what params_file says.'),
         DeclareLaunchArgument(
             'device', default_value='',
             description='auto, cpu, cuda or cuda:N; empty: what params_file says.'),

@@ -31,7 +31,6 @@ from seg_ros.model_spec import (
     read_values,
     to_values,
 )
-from seg_ros.model_spec import input_size as input_size
 from seg_ros.onnx_file import read_onnx
 
 MAX_HEADER_BYTES = 1_000_000

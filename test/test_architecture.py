@@ -63,6 +63,7 @@ def test_rules_see_what_a_file_imports():
     (['errors'], ()),
     (['labels'], ('seg_ros.errors',)),
     (['files'], ()),
+    (['sizes'], ()),
     (['yaml_files'], ('seg_ros.errors',)),
     (['label_map'], ('seg_ros.labels', 'seg_ros.yaml_files', 'seg_ros.errors')),
     (['networks'], ('seg_ros.networks', 'seg_ros.errors')),

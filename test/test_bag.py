@@ -610,8 +610,8 @@ def test_a_wrong_input_gives_one_line_and_no_bag(run, tmp_path, capsys, case):
     (['--topic', '/chatter'], '--topic /chatter: the bag has no such topic of images'),
     (['--overlay-alpha', 'nan'], '--overlay-alpha nan: expected 0 to 1'),
     (['--min-confidence', '2'], '--min-confidence 2.0: expected 0 to 1'),
-    (['--network-size', '480'], '--network-size 480: expected width x height such as 480x360'),
-    (['--output-size', '31x64'], '--output-size 31x64: expected width x height'),
+    (['--network-size', '480'], '--network-size 480: expected a size such as 480x360'),
+    (['--output-size', '31x64'], '--output-size 31x64: expected a size such as'),
     (['--json', 'no/such/folder.json'], 'no/such: no such folder; make it first'),
     (['--json', '.'], 'is a folder; give the name of a file in it'),
     (['--model', 'none.safetensors'], 'none.safetensors: no such model file')])

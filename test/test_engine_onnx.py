@@ -10,7 +10,7 @@ from random_models import random_model
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import ConfigError, EngineError
-from seg_ros.inference.engine_onnx import OnnxEngine
+from seg_ros.inference.engines import create_engine
 from seg_ros.inference.nvidia import gpu_names
 from seg_ros.inference.onnx_graph import export_graph
 from seg_ros.inference.onnx_providers import choose_device, choose_precision, providers_for
@@ -26,14 +26,15 @@ SCENE = DrawnScene(5, 96, 64).frame(2.0)[0][None]
 
 @pytest.fixture(scope='module')
 def engine():
-    engine = OnnxEngine(MODEL, 'cpu', threads=1)
+    engine = create_engine(MODEL, 'onnxruntime', 'cpu', threads=1)
     yield engine
     engine.close()
 
 
 def test_trained_model_and_its_exported_file_run_alike(engine):
     assert (engine.name, engine.device, engine.precision) == ('onnxruntime', 'cpu', 'float32')
-    for one, other in zip(engine.infer(SCENE), OnnxEngine(EXPORTED, 'cpu').infer(SCENE),
+    exported = create_engine(EXPORTED, 'onnxruntime', 'cpu')
+    for one, other in zip(engine.infer(SCENE), exported.infer(SCENE),
                           strict=True):
         assert one.dtype == np.uint8 and one.shape == (1, 64, 96)
         assert np.array_equal(one, other)
@@ -76,7 +77,7 @@ def test_lack_of_memory_is_an_engine_error_and_the_engine_goes_on(engine):
 
 
 def test_a_closed_engine_says_so():
-    engine = OnnxEngine(EXPORTED, 'cpu')
+    engine = create_engine(EXPORTED, 'onnxruntime', 'cpu')
     engine.close()
     engine.close()
     with pytest.raises(EngineError, match='closed'):
@@ -85,7 +86,7 @@ def test_a_closed_engine_says_so():
 
 def test_float16_graph_labels_most_pixels_alike(engine):
     half = Model(None, MODEL.spec, onnx=export_graph(MODEL, torch.float16))
-    labels, _ = OnnxEngine(half, 'cpu').infer(SCENE)
+    labels, _ = create_engine(half, 'onnxruntime', 'cpu').infer(SCENE)
     assert (labels == engine.infer(SCENE)[0]).mean() >= 0.98
 
 
@@ -127,7 +128,7 @@ def test_precision_that_is_not_there_is_refused(model, device, tensorrt, asked, 
 
 
 def test_int8_file_runs_on_the_cpu_wherever_it_is():
-    assert OnnxEngine(INT8).device == 'cpu'
+    assert create_engine(INT8, 'onnxruntime').device == 'cpu'
 
 
 def test_providers_come_from_the_fastest_to_the_one_that_runs_all():

@@ -191,10 +191,15 @@ def test_capturing_that_fails_is_told_once_and_gone_without(model):
 
 def test_what_auto_chose_is_told_with_its_reason(model):
     said = []
-    engine = create_engine(model, announce=said.append)
+
+    def announce(message: str, *, warning: bool = True) -> None:
+        assert not warning
+        said.append(message)
+
+    engine = create_engine(model, announce=announce)
     assert len(said) == 1
     assert said[0].startswith(f'engine: {engine.name}, as ')
     if not torch.cuda.is_available():
         assert 'no CUDA GPU' in said[0]
-    create_engine(model, 'torch', 'cpu', announce=said.append)
+    create_engine(model, 'torch', 'cpu', announce=announce)
     assert len(said) == 1, 'it was asked for'

@@ -9,7 +9,7 @@ from random_models import random_model
 
 from seg_ros.cli import export
 from seg_ros.drawn_scene import DrawnScene
-from seg_ros.inference.engine_onnx import OnnxEngine
+from seg_ros.inference.engines import create_engine
 from seg_ros.model_file import load_model, save_model
 
 MODEL = random_model()
@@ -38,8 +38,8 @@ def test_exported_file_runs_like_the_model_and_keeps_what_is_known_of_it(run, tm
     exported = load_model(out)
     assert (exported.spec, exported.precision) == (MODEL.spec, 'float32')
     rgb = DrawnScene(5, 96, 64).frame(2.0)[0][None]
-    assert np.array_equal(OnnxEngine(exported, 'cpu').infer(rgb)[0],
-                          OnnxEngine(MODEL, 'cpu').infer(rgb)[0])
+    assert np.array_equal(create_engine(exported, 'onnxruntime', 'cpu').infer(rgb)[0],
+                          create_engine(MODEL, 'onnxruntime', 'cpu').infer(rgb)[0])
     said = capsys.readouterr().out
     assert f'{out.resolve()}: asymmetric, 11 classes' in said and f'-p model:={out}' in said
     assert [path.name for path in tmp_path.iterdir()] == ['m.onnx']

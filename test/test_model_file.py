@@ -10,7 +10,8 @@ import torch
 from tiny_model import LABELS, SPEC, TINY, put_together, taken_apart, tiny_network
 
 from seg_ros.errors import ConfigError, ModelFileError
-from seg_ros.model_file import ModelSpec, input_size, load_model, save_model
+from seg_ros.model_file import ModelSpec, load_model, save_model
+from seg_ros.model_spec import input_size
 
 
 @pytest.fixture(scope='module')

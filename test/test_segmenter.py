@@ -10,7 +10,8 @@ from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter, resize_picture
 from seg_ros.label_map import LabelMap
 from seg_ros.labels import CAMVID, LabelSet
-from seg_ros.model_file import ModelSpec, input_size
+from seg_ros.model_file import ModelSpec
+from seg_ros.model_spec import input_size
 
 
 class ValueEngine:

@@ -1,7 +1,6 @@
 """seg_bag: label the images of a rosbag2; all else in it is copied as it is."""
 
 import argparse
-import re
 import sys
 import time
 from importlib.util import find_spec
@@ -13,9 +12,10 @@ from tqdm import tqdm
 from seg_ros.cli.edge import run
 from seg_ros.errors import ConfigError
 from seg_ros.files import write_json
+from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, Engine, create_engine
-from seg_ros.inference.segmenter import Segmenter
 from seg_ros.model_file import DEFAULT_MODEL, load_model
+from seg_ros.sizes import EXPECTED, read_size
 
 if TYPE_CHECKING:
     from seg_ros.bag.labelling import Camera
@@ -76,7 +76,7 @@ def _bag(arguments: argparse.Namespace) -> int:
         target = OutputBag(arguments.out, storage, source.compression, source.custom_data)
         engine = create_engine(model, arguments.engine, arguments.device, arguments.precision,
                                arguments.threads)
-        labelling = Labelling(Segmenter(model, engine, network_size, output_size),
+        labelling = Labelling(create_segmenter(model, engine, network_size, output_size),
                               arguments.min_confidence, arguments.overlay_alpha)
         start_s = time.monotonic()
         with target, tqdm(total=sum(each.frames for each in topics), unit='frame') as progress:
@@ -116,15 +116,12 @@ def _check(arguments: argparse.Namespace) -> tuple[tuple[int, int] | None, ...]:
 
 
 def _read_size(option: str, text: str | None) -> tuple[int, int] | None:
-    """Read ``WIDTHxHEIGHT`` as (height, width), as the node's parameter of that name."""
     if not text:
         return None
-    match = re.fullmatch(r'(\d{2,4})x(\d{2,4})', text)
-    sides = [int(side) for side in match.groups()] if match else [0]
-    if not all(32 <= side <= 8192 for side in sides):
-        raise ConfigError(f'--{option.replace("_", "-")} {text}: expected width x height such as '
-                          '480x360, each 32 to 8192')
-    return sides[1], sides[0]
+    size = read_size(text)
+    if size is None:
+        raise ConfigError(f'--{option.replace("_", "-")} {text}: expected {EXPECTED}')
+    return size
 
 
 def _warn(text: str) -> None:

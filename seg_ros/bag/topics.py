@@ -27,7 +27,7 @@ class CameraTopic:
 
     @property
     def labels(self) -> str:
-        """Topic of its labels, that of a node whose ``image`` is remapped to it."""
+        """Topic of its labels, that of a node in the namespace of the images."""
         return f'{self._namespace}/segmentation/labels'
 
     @property

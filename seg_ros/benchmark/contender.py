@@ -14,7 +14,8 @@ from seg_ros.benchmark.variants import DABNET, Variant
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import resize_picture
-from seg_ros.model_file import Model, ModelSpec, input_size, load_model
+from seg_ros.model_file import Model, ModelSpec, load_model
+from seg_ros.model_spec import input_size
 
 SEED = 1
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from seg_ros.benchmark.contender import Contender, ready_pictures
 from seg_ros.inference.engine_openvino import OpenVinoEngine
+from seg_ros.inference.int8 import for_precision
 from seg_ros.model_file import Model
 
 WARM_UP = 3
@@ -34,8 +35,8 @@ def profile_layers(contender: Contender,
         how many layers it is.
     """
     variant = contender.variant
-    engine = ProfiledEngine(contender.model, contender.engine.device, contender.engine.precision,
-                            variant.threads)
+    engine = ProfiledEngine(for_precision(contender.model, variant.precision),
+                            contender.engine.device, contender.engine.precision, variant.threads)
     pictures = ready_pictures(contender)
     times: dict[str, list[float]] = {}
     counts: Counter[str] = Counter()

@@ -15,7 +15,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import Image
 
 from seg_ros.benchmark.variants import TUTORIALS_QUEUE, parse_size
-from seg_ros.model_file import input_size, load_model
+from seg_ros.model_file import load_model
+from seg_ros.model_spec import input_size
 from seg_ros.ros.process import run_process
 
 

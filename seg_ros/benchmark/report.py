@@ -2,7 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+
+import torch
 
 from seg_ros.benchmark.rows import Row
 from seg_ros.training.versions import cores, versions
@@ -20,10 +23,11 @@ def setting() -> dict[str, str]:
     setting |= {name: found[name] for name in names if found[name]}
     if os.environ.get(FIELD_CHECKS) == '1':
         setting[FIELD_CHECKS] = '1'
-    try:
-        setting['openvino'] = version('openvino')
-    except PackageNotFoundError:
-        pass
+    for package in ('openvino', 'onnxruntime', 'onnxruntime-gpu'):
+        with suppress(PackageNotFoundError):
+            setting[package] = version(package)
+    if torch.cuda.is_available():
+        setting['gpu'] = torch.cuda.get_device_name()
     return setting
 
 

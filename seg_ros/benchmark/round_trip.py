@@ -25,7 +25,8 @@ from seg_ros.demo.fast_dds import use_profile
 from seg_ros.demo.interruption import Interruption
 from seg_ros.demo.processes import RosProcess, ros_environment, running
 from seg_ros.demo.stream_statistics import StreamStatistics
-from seg_ros.model_file import find_model, input_size, load_model
+from seg_ros.model_file import find_model, load_model
+from seg_ros.model_spec import input_size
 
 PICTURES, PICTURE_PERIOD_S = 4, 0.5
 STARTUP_PATIENCE_S, STARTUP_RATE_HZ = 180.0, 4.0

@@ -1,7 +1,6 @@
 """What is measured: a network, how it runs, and on which pictures."""
 
 import itertools
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -9,12 +8,12 @@ from typing import Any
 from seg_ros.errors import ConfigError
 from seg_ros.inference.engines import ENGINES, PRECISIONS
 from seg_ros.model_file import find_model
+from seg_ros.sizes import EXPECTED, read_size
 
 DABNET = 'dabnet'
 PLAIN = 'plain'
 TUTORIALS_QUEUE = 10  # what the tutorials of ROS give to a subscription
 OUTPUTS = ('labels', 'overlay', 'confidence')
-SMALLEST, LARGEST = 32, 8192
 
 
 @dataclass(frozen=True)
@@ -79,12 +78,10 @@ def parse_size(text: str) -> tuple[int, int]:
 
     :raises ConfigError: it is not one, or out of range.
     """
-    match = re.fullmatch(r'(\d{1,5})x(\d{1,5})', text)
-    if match is not None:
-        width, height = int(match[1]), int(match[2])
-        if SMALLEST <= min(width, height) and max(width, height) <= LARGEST:
-            return height, width
-    raise ConfigError(f'expected width x height such as 640x480, each {SMALLEST} to {LARGEST}')
+    size = read_size(text)
+    if size is None:
+        raise ConfigError(f'expected {EXPECTED}')
+    return size
 
 
 def show_size(size: tuple[int, int] | None) -> str:

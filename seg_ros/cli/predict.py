@@ -12,6 +12,7 @@ from seg_ros.cli.inputs import Input, count_frames, find_inputs, read_picture
 from seg_ros.cli.videos import Video, VideoFile
 from seg_ros.errors import ConfigError, ImageError
 from seg_ros.files import write_png
+from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.model_file import load_model
@@ -52,7 +53,8 @@ def _predict(arguments: argparse.Namespace) -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     failed = 0
     with tqdm(total=count_frames(inputs), unit='frame') as progress:
-        writer = ResultWriter(Segmenter(model, engine), arguments.out, arguments.alpha, progress)
+        writer = ResultWriter(create_segmenter(model, engine), arguments.out, arguments.alpha,
+                              progress)
         for each in inputs:
             try:
                 writer.label(each)

@@ -1,6 +1,5 @@
 """The deployed network in ONNX Runtime: on a CPU, or on a GPU by CUDA or TensorRT."""
 
-import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable
@@ -23,8 +22,7 @@ from seg_ros.inference.onnx_providers import (
 from seg_ros.inference.tensorrt_cache import EngineCache, cache_root, engine_name
 from seg_ros.model_file import Model
 
-LOGGER = logging.getLogger(__name__)
-KEPT_SESSIONS = 4  # of TensorRT, which has one for each shape
+KEPT_SESSIONS = 8  # of TensorRT, which has one for each shape
 NO_LOG = 4  # what matters is in the exceptions
 
 
@@ -44,8 +42,8 @@ class OnnxEngine:
 
     name = 'onnxruntime'
 
-    def __init__(self, model: Model, device: str = 'auto', precision: str = 'auto',
-                 threads: int = 0, announce: Callable[[str], None] = LOGGER.warning) -> None:
+    def __init__(self, model: Model, device: str, precision: str, threads: int,
+                 announce: Callable[[str], None]) -> None:
         if device == 'auto' and model.precision == 'int8':
             device = 'cpu'  # such a file is for CPUs
         gpus = gpu_names()
@@ -88,6 +86,8 @@ class OnnxEngine:
 
     def _session(self, graph: bytes, shape: tuple[int, ...],
                  confidence: bool) -> onnxruntime.InferenceSession:
+        # TensorRT takes minutes for an engine: one serves both.
+        confidence = confidence or self._uses_tensorrt
         key = (shape if self._uses_tensorrt else None, confidence)
         if key in self._sessions:
             self._sessions.move_to_end(key)

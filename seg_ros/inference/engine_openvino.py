@@ -10,7 +10,7 @@ from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.model_file import Model
 
-COMPILED_SHAPES = 4  # each takes some 50 MB at 360x480
+COMPILED_SHAPES = 8  # each takes some 50 MB at 360x480
 # What int8 leaves over is computed in float32.
 PRECISION_HINTS = {'float32': 'f32', 'float16': 'f16', 'bfloat16': 'bf16', 'int8': 'f32'}
 CAPABILITIES = {'float32': 'FP32', 'float16': 'FP16', 'bfloat16': 'BF16'}
@@ -30,8 +30,7 @@ class OpenVinoEngine:
 
     name = 'openvino'
 
-    def __init__(self, model: Model, device: str = 'auto', precision: str = 'auto',
-                 threads: int = 0) -> None:
+    def __init__(self, model: Model, device: str, precision: str, threads: int) -> None:
         self._core = openvino.Core()
         self.device = _find_device(self._core, device)
         self.precision = 'int8' if model.precision == 'int8' else _find_precision(

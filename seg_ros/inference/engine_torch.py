@@ -13,7 +13,7 @@ from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.model_file import Model
 
 DTYPES = {'float32': torch.float32, 'float16': torch.float16, 'bfloat16': torch.bfloat16}
-CAPTURED_SHAPES = 4  # each keeps the memory of all maps of the network
+CAPTURED_SHAPES = 8  # each keeps the memory of all maps of the network
 
 
 class TorchEngine:
@@ -130,7 +130,8 @@ class CapturedGraph:
                 network(self._input)
         torch.cuda.current_stream(rgb.device).wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, capture_error_mode='thread_local'):
+        # The stream is told, as the default one lies on the current device, not on this one.
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode='thread_local'):
             self._labels, self._probabilities = network(self._input)
 
     def run(self, rgb: Tensor) -> tuple[Tensor, Tensor]:

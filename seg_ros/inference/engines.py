@@ -1,7 +1,6 @@
 """The engines that run a network, by name."""
 
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -17,7 +16,13 @@ ENGINES = ('auto', 'torch', 'openvino', 'onnxruntime')
 PRECISIONS = ('auto', 'float32', 'float16', 'bfloat16', 'int8')
 
 
-def _print(message: str) -> None:
+class Announce(Protocol):
+    """Is told, in a line, what the user should know."""
+
+    def __call__(self, message: str, *, warning: bool = True) -> None: ...
+
+
+def _print(message: str, *, warning: bool = True) -> None:
     print(message, file=sys.stderr)
 
 
@@ -51,7 +56,7 @@ class Engine(Protocol):
 
 def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
                   precision: str = 'auto', threads: int = 0,
-                  announce: Callable[[str], None] = _print) -> Engine:
+                  announce: Announce = _print) -> Engine:
     """Make a network ready.
 
     :param engine: one of ``ENGINES``; 'auto' is torch on a CUDA GPU, else openvino where it is
@@ -59,8 +64,8 @@ def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
     :param device: 'auto', 'cpu', 'cuda', 'cuda:1', ..., or one that OpenVINO finds.
     :param precision: one of ``PRECISIONS``; 'auto' is float16 on a CUDA GPU, else float32.
     :param threads: of the CPU; 0 is the engine's choice.
-    :param announce: told, in a line, what the user should know: what 'auto' chose and why, and
-        what goes on more slowly than it could; by default that is printed.
+    :param announce: told what 'auto' chose and why and, as warnings, what takes minutes or goes
+        on more slowly than it could; by default that is printed.
     :raises ConfigError: an engine, device or precision that is not there; the message names
         those that are.
     :raises EngineError: the network could not be made ready.
@@ -77,19 +82,24 @@ def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
     model = for_precision(model, precision)
     if engine == 'auto':
         engine, reason = _choose(device, model)
-        announce(f'engine: {engine}, as {reason}')
+        announce(f'engine: {engine}, as {reason}', warning=False)
     if engine == 'torch':
         return TorchEngine(model, device, precision, threads, announce)
+    other = 'torch' if model.onnx is None else (
+        'onnxruntime' if engine == 'openvino' else 'openvino')
     for package in (['openvino'] if engine == 'openvino' else ['onnx', 'onnxruntime']):
         if not _is_installed(package):
-            raise ConfigError(f'engine {engine!r}: {package} is not installed; use torch, or '
+            raise ConfigError(f'engine {engine!r}: {package} is not installed; use {other}, or '
                               f'install it with pip install {package}')
-    # Imported on demand: it takes a moment, and a machine with a GPU does without it.
-    if engine == 'onnxruntime':
-        from seg_ros.inference.engine_onnx import OnnxEngine
-        return OnnxEngine(model, device, precision, threads, announce)
-    from seg_ros.inference.engine_openvino import OpenVinoEngine
-    return OpenVinoEngine(model, device, precision, threads)
+    try:  # on demand: it takes a moment, and a machine with a GPU does without it
+        if engine == 'onnxruntime':
+            from seg_ros.inference.engine_onnx import OnnxEngine
+            return OnnxEngine(model, device, precision, threads, announce)
+        from seg_ros.inference.engine_openvino import OpenVinoEngine
+        return OpenVinoEngine(model, device, precision, threads)
+    except ImportError as error:
+        raise ConfigError(f'engine {engine!r}: is installed, but cannot be loaded ({error}); '
+                          f'install it anew, or use {other}') from error
 
 
 def _choose(device: str, model: Model) -> tuple[str, str]:
@@ -111,11 +121,18 @@ def _choose_for_graph(device: str, model: Model) -> tuple[str, str]:
         'the model is an exported file')
     if device.startswith('cuda'):
         return 'onnxruntime', f'{what} and device {device} was asked for'
-    if device == 'auto' and model.precision != 'int8' and torch.cuda.is_available():
+    if device == 'auto' and model.precision != 'int8' and _onnxruntime_has_cuda():
         return 'onnxruntime', f'{what} and there is a CUDA GPU'
     if _is_installed('openvino'):
         return 'openvino', f'{what} and openvino is installed'
     return 'onnxruntime', f'{what} and openvino is not installed'
+
+
+def _onnxruntime_has_cuda() -> bool:
+    if not torch.cuda.is_available() or not _is_installed('onnxruntime'):
+        return False
+    import onnxruntime
+    return 'CUDAExecutionProvider' in onnxruntime.get_available_providers()
 
 
 def _is_installed(package: str) -> bool:

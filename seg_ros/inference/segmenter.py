@@ -9,7 +9,8 @@ from seg_ros.errors import ConfigError, ImageError
 from seg_ros.inference.engines import Engine
 from seg_ros.label_map import LabelMap
 from seg_ros.labels import UNKNOWN
-from seg_ros.model_file import Model, input_size
+from seg_ros.model_file import Model
+from seg_ros.model_spec import input_size
 from seg_ros.render import colorize, draw_overlay
 
 MIN_SIDE, MAX_SIDE = 32, 8192
@@ -114,7 +115,8 @@ class Segmenter:
 
         :raises EngineError: the inference failed.
         """
-        self.segment([np.zeros((height, width, 3), np.uint8)])
+        for confidence in (True, False):  # engines may have a graph for each
+            self.segment([np.zeros((height, width, 3), np.uint8)], confidence=confidence)
 
     def close(self) -> None:
         """Close the engine."""

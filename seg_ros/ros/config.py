@@ -13,6 +13,7 @@ from seg_ros.inference.engines import ENGINES, PRECISIONS
 from seg_ros.ros.camera_qos import RELIABILITIES
 from seg_ros.ros.encodings import SUPPORTED_ENCODINGS
 from seg_ros.ros.parameter import Parameter
+from seg_ros.sizes import EXPECTED, read_size
 
 CAMERA = re.compile(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', re.ASCII)
 IMAGE_TRANSPORTS = ('raw', 'compressed')
@@ -26,7 +27,7 @@ class SizeParameter(Parameter):
         return not value or read_size(value) is not None
 
     def expected(self) -> str:
-        return 'a size such as 480x360 (width x height, each 32 to 8192) or nothing'
+        return f'{EXPECTED} or nothing'
 
 
 class CamerasParameter(Parameter):
@@ -107,15 +108,6 @@ def read_parameter(node: Node, name: str) -> Any:
 def read_cameras(names: list[str]) -> list[str]:
     """Names of the cameras, at least one; '' is that of one camera alone."""
     return names or ['']
-
-
-def read_size(text: str) -> tuple[int, int] | None:
-    """Read ``WIDTHxHEIGHT`` as (height, width); None where it is not one."""
-    match = re.fullmatch(r'(\d{2,4})x(\d{2,4})', text)
-    if match is None:
-        return None
-    width, height = int(match[1]), int(match[2])
-    return (height, width) if 32 <= min(width, height) and max(width, height) <= 8192 else None
 
 
 def default_yaml() -> str:

@@ -54,7 +54,7 @@ class FrameSlots:
                 return []
             frames = sorted(self._waiting.values(),
                             key=lambda frame: self._last_turn.get(frame.camera, 0))
-            if max(counts) > 1:
+            if max(counts) > 1 and len(frames) > 1:
                 size = size_of(frames[0].message)
                 frames = [frame for frame in frames if size_of(frame.message) == size]
             frames = frames[:max(count for count in counts if count <= len(frames))]

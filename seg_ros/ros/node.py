@@ -27,12 +27,12 @@ from seg_ros.ros.config import (
     declare_parameters,
     read_cameras,
     read_parameter,
-    read_size,
 )
 from seg_ros.ros.diagnostics import make_diagnostics
 from seg_ros.ros.frame_slots import FrameSlots
 from seg_ros.ros.process import run_process
 from seg_ros.ros.worker import Worker
+from seg_ros.sizes import read_size
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 CLASS_PARAMETERS: dict[str, tuple[list, str]] = {
@@ -51,6 +51,7 @@ class SegmentationNode(LifecycleNode):
         self._segmenter: Segmenter | None = None
         self._worker: Worker | None = None  # as long as the node is configured
         self._cameras: dict[str, CameraStream] = {}
+        self._announced = ''  # of the engine
         super().__init__('segmentation')
         declare_parameters(self)
         self._changing_classes = False
@@ -107,14 +108,14 @@ class SegmentationNode(LifecycleNode):
     def _configure(self) -> None:
         values = {name: read_parameter(self, name) for name in TABLE}
         model = load_model(values['model'])
-        engine = create_engine(model, values['engine'], values['device'], values['precision'],
-                               values['threads'], announce=self._announce)
         label_map = None
         if values['label_map']:
             label_map = load_label_map(Path(values['label_map']), model.spec.labels)
             if label_map.unmapped:
                 self.get_logger().info(f'{values["label_map"]}: of the classes of the model, '
                                        f'{", ".join(label_map.unmapped)} become unknown')
+        engine = create_engine(model, values['engine'], values['device'], values['precision'],
+                               values['threads'], announce=self._announce)
         segmenter = create_segmenter(model, engine, read_size(values['network_size']),
                                      read_size(values['output_size']), label_map)
         self._segmenter = segmenter
@@ -133,8 +134,14 @@ class SegmentationNode(LifecycleNode):
         if batching.times:
             self.get_logger().info(f'measured: {batching}')
 
-    def _announce(self, message: str) -> None:
-        self.get_logger().info(message)
+    def _announce(self, message: str, *, warning: bool = True) -> None:
+        """Say what the engine does, at once: it may take minutes."""
+        if warning:
+            self.get_logger().warning(message)
+        else:
+            self.get_logger().info(message)
+        self._announced = message
+        self._publish_diagnostics()
 
     def _activate(self) -> None:
         if self._worker is None:
@@ -161,6 +168,7 @@ class SegmentationNode(LifecycleNode):
             self._segmenter.close()
         self._cameras.clear()
         self._worker = self._segmenter = None
+        self._announced = ''
 
     def _autostart(self) -> None:
         if self._autostart_timer is not None:
@@ -207,6 +215,7 @@ class SegmentationNode(LifecycleNode):
         engine = {} if self._segmenter is None else {
             'engine': self._segmenter.engine.name, 'device': self._segmenter.engine.device,
             'precision': self._segmenter.engine.precision}
+        engine['announced'] = self._announced
         cameras = {name: self._cameras.get(name)
                    for name in read_cameras(read_parameter(self, 'cameras'))}
         state = self._state_machine.current_state[1]

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -19,6 +18,11 @@ from seg_ros.ros.camera_info import scale_camera_info
 from seg_ros.ros.compressed import encode_jpeg, encode_png
 from seg_ros.ros.mask_rle import encode_mask
 from seg_ros.ros.messages import to_image
+
+try:
+    from rclpy.event_handler import PublisherEventCallbacks
+except ModuleNotFoundError:  # Humble
+    from rclpy.qos_event import PublisherEventCallbacks
 
 # Depth 1: a late label image is worse than a missing one. Reliable: RViz hears nothing else.
 OUTPUT_QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,

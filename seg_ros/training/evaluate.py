@@ -12,6 +12,7 @@ from tqdm import tqdm
 from seg_ros.cli.edge import run
 from seg_ros.errors import ConfigError, DataError
 from seg_ros.files import write_json, write_png
+from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.labels import CAMVID, UNKNOWN, LabelSet
@@ -54,7 +55,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     data = _open(arguments, model.spec.labels)
     engine = create_engine(model, arguments.engine, 'auto', arguments.precision)
-    confusion = _compare(Segmenter(model, engine), data)
+    confusion = _compare(create_segmenter(model, engine), data)
     if not confusion.counts.any():
         raise DataError(f'{data.name}: all pixels are void, there is nothing to score; check the '
                         'ids in the label files')

@@ -102,7 +102,7 @@ def test_layers_are_told_by_their_types(bench, model_file, tmp_path):
 
 
 @pytest.mark.parametrize(('arguments', 'reason'), [
-    (['--size', 'large'], "--size 'large': expected width x height such as 640x480"),
+    (['--size', 'large'], "--size 'large': expected a size such as 480x360"),
     (['--model', 'nowhere'], "--model 'nowhere': no such model file"),
     (['--engine', 'torch', '--device', 'abacus'], "device 'abacus': the torch engine finds cpu"),
     (['--engine', 'torch', '--layers'], '--layers: no variant runs in openvino'),

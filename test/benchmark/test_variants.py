@@ -41,9 +41,9 @@ def test_what_is_left_out_is_as_in_the_first_variant():
     ('batch=0', "batch '0': expected a whole number from 1 to 1024"),
     ('engine=tensorflow', "engine 'tensorflow': expected one of auto, torch"),
     ('precision=f32', "precision 'f32': expected one of auto, float32"),
-    ('size=640', "size '640': expected width x height such as 640x480, each 32 to 8192"),
-    ('size=31x480', "size '31x480': expected width x height"),
-    ('network_size=9000x480', "network_size '9000x480': expected width x height"),
+    ('size=640', "size '640': expected a size such as 480x360 (width x height, each 32 to 8192)"),
+    ('size=31x480', "size '31x480': expected a size such as"),
+    ('network_size=9000x480', "network_size '9000x480': expected a size such as"),
     ('outputs=labels+colour', "outputs 'labels+colour': expected some of labels, overlay"),
     ('outputs=labels+labels', "outputs 'labels+labels': expected some of"),
     ('model=nowhere', "model 'nowhere': no such model file"),
@@ -69,8 +69,8 @@ def test_one_thing_can_be_compared_to_itself():
 
 
 @pytest.mark.parametrize(('arguments', 'reason'), [
-    (['--size', '640'], "--size '640': expected width x height"),
-    (['--network-size', '8x8'], "--network-size '8x8': expected width x height"),
+    (['--size', '640'], "--size '640': expected a size such as"),
+    (['--network-size', '8x8'], "--network-size '8x8': expected a size such as"),
     (['--model', 'nowhere.safetensors'], "--model 'nowhere.safetensors': no such model file"),
     (['--threads', 'two'], "--threads 'two': expected a whole number"),
     (['--rounds', '0'], '--rounds 0: expected a whole number from 1'),

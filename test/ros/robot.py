@@ -123,7 +123,7 @@ class Robot:
         arguments = ['--ros-args']
         if namespace:
             arguments += ['-r', f'__ns:=/{namespace}']
-        for name, value in {'threads': 1, **parameters}.items():
+        for name, value in {'device': 'cpu', 'threads': 1, **parameters}.items():
             arguments += ['-p', f'{name}:={value}']
         process = self.start('seg_ros.ros.node', *arguments)
         if wait:

@@ -68,7 +68,8 @@ def test_listener_of_a_compressed_topic_alone_is_one(robot):
 
 def test_compressed_images_are_labelled_as_the_raw_ones(robot):
     robot.start_node(namespace='raw')
-    robot.start_node(namespace='compressed', image_transport='compressed')
+    # Reliably from the start: to change over it would subscribe anew, and miss what comes then.
+    robot.start_node(namespace='compressed', image_transport='compressed', reliability='reliable')
     raw = robot.listen('/raw/segmentation/labels')
     compressed = robot.listen('/compressed/segmentation/labels')
     expected = robot.label(robot.publisher('/raw/image'), make_image(RGB, 5.0), raw)

@@ -11,7 +11,8 @@ from robot import make_image, wait_until
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import ConfigError
-from seg_ros.ros.config import PARAMETERS, TABLE, default_yaml, read_size
+from seg_ros.ros.config import PARAMETERS, TABLE, default_yaml
+from seg_ros.sizes import read_size
 
 ROOT = Path(__file__).parents[2]
 

@@ -143,10 +143,11 @@ def test_four_cameras_are_labelled_as_fast_as_one_in_little_more_memory(robot):
     """Dead and malformed cameras among them take nothing from the others.
 
     Two nodes in turn. As what else runs on the machine can only slow a round down, the best ones
-    count, and there are more of them where it is busy. Each case sends about 40 images a second.
+    count, and there are more of them where it is busy. Each case sends about 40 images a second,
+    at a size of which the engine manages far fewer.
     """
-    one = robot.start_node(namespace='one')
-    four = start(robot, *FOUR, namespace='four')
+    one = robot.start_node(namespace='one', network_size='640x480')
+    four = start(robot, *FOUR, namespace='four', network_size='640x480')
     good, bad = make_image(drawn(640, 480)), make_image(drawn(640, 480))
     bad.data = bad.data[:-1]
     topics = {'one': ['/one/segmentation/labels'],
