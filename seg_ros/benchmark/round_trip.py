@@ -27,6 +27,7 @@ from seg_ros.demo.processes import RosProcess, ros_environment, running
 from seg_ros.demo.stream_statistics import StreamStatistics
 from seg_ros.model_file import find_model, load_model
 from seg_ros.model_spec import input_size
+from seg_ros.ros.diagnostics import could_not_start
 
 PICTURES, PICTURE_PERIOD_S = 4, 0.5
 STARTUP_PATIENCE_S, STARTUP_RATE_HZ = 180.0, 4.0
@@ -117,7 +118,7 @@ class _Session:
             while lane.stream.heard['labels'] < WARM_UP_LABELS:
                 lane.stream.publish()
                 self._listen_until(time.monotonic() + 1 / STARTUP_RATE_HZ)
-                failed = lane.stream.diagnostics.get('state', 'active') != 'active'
+                failed = could_not_start(lane.stream.diagnostics)
                 if failed or time.monotonic() > deadline_s:
                     raise BenchmarkError(f'{lane.process.name} does not label'
                                          f'{lane.process.end_of_log()}')

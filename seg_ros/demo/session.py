@@ -17,6 +17,7 @@ from seg_ros.demo.monitor import Monitor
 from seg_ros.demo.options import Options
 from seg_ros.demo.processes import RosProcess, ros_environment, running
 from seg_ros.demo.recording import LOGS, Recorder, prepare_folder
+from seg_ros.ros.diagnostics import could_not_start
 
 FOLDER = Path('demo_output')
 STARTUP_PATIENCE_S = 180.0  # the first start of an engine may build it for the device
@@ -78,8 +79,7 @@ class _Session:
             if now != stage or passed_s - said_s >= NEWS_PERIOD_S:
                 print(f'{passed_s:6.1f} s  {now}', flush=True)
                 stage, said_s = now, passed_s
-            # Diagnostics come only after the node has tried to start by itself.
-            if self._monitor.diagnostics.get('state', 'active') != 'active':
+            if could_not_start(self._monitor.diagnostics):
                 raise DemoError(f'the segmentation node could not start{self._node.end_of_log()}')
             if passed_s > STARTUP_PATIENCE_S:
                 logs = ''.join(process.end_of_log() for process in self._processes)

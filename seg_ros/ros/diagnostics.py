@@ -8,6 +8,15 @@ from rclpy.node import Node
 from seg_ros.ros.camera_stream import CameraStream
 
 
+def could_not_start(values: Mapping[str, str]) -> bool:
+    """Whether a node that starts by itself has tried to and failed.
+
+    :param values: of its last status; empty before the first. While it starts there is none,
+        unless the engine has something to announce.
+    """
+    return values.get('state', 'active') not in ('configuring', 'activating', 'active')
+
+
 def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream | None],
                      engine: Mapping[str, str], no_frames_after_s: float) -> DiagnosticArray:
     """Fill a status of each camera: level, summary and all counts and times.

@@ -190,6 +190,7 @@ class Robot:
         client = self.node.create_client(service_type, name)
         try:
             assert client.wait_for_service(WAIT_S), f'no service {name}'
+            time.sleep(0.1)  # the server has to discover this client, too, or its answer is lost
             future = client.call_async(request)
             wait_until(future.done, f'an answer of {name}')
             return future.result()

@@ -11,6 +11,7 @@ from robot import WAIT_S, make_image, wait_until
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.labels import CAMVID
+from seg_ros.ros.diagnostics import could_not_start
 
 
 def test_every_transition_in_turn(robot):
@@ -162,3 +163,19 @@ def test_classes_are_parameters_that_clients_can_only_read(robot):
         assert not successful
         assert 'read-only' in reason
     assert tuple(robot.get_parameter('class_names')) == CAMVID.names
+
+
+def test_what_the_engine_announces_is_in_the_diagnostics_while_it_configures(robot):
+    robot.start_node(wait='', autostart='false')
+    robot.diagnostics()  # from now on it is heard
+    heard = robot.heard['/diagnostics']
+    robot.change_state('configure')
+
+    def announced() -> list[dict[str, str]]:
+        told = [{pair.key: pair.value for pair in array.status[0].values} for array in list(heard)]
+        return [values for values in told if values.get('announced')]
+
+    first = wait_until(announced, 'an announcement')[0]
+    assert first['announced'].startswith('engine: ')
+    assert first['state'] == 'configuring'
+    assert not could_not_start(first) and could_not_start({'state': 'unconfigured'})
