@@ -1,14 +1,35 @@
 """What the installed commands call. Light to import, so that Ctrl-C is quiet from the start."""
 
+import os
 import signal
 from importlib import import_module
 
 
 def _start(module: str, exit_code_when_interrupted: int) -> int:
-    try:
-        return import_module(module).main()
-    except KeyboardInterrupt:  # while the module was imported: afterwards it sees to that itself
+    interrupted = False
+
+    def interrupt(_signal_number: int, _frame: object) -> None:
+        nonlocal interrupted
+        interrupted = True
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one finds nothing left to end
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        main = import_module(module).main
+    except BaseException:  # an interrupted import may end in any exception
+        if not interrupted:
+            raise
+    if interrupted:
+        # At once: code run from C notes an interruption for good, and Python dies of it at its end.
+        os._exit(exit_code_when_interrupted)
+    if signal.getsignal(signal.SIGINT) is interrupt:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return main()
+    except KeyboardInterrupt:  # before the command has seen to that itself
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         return exit_code_when_interrupted
 
 
