@@ -22,7 +22,7 @@ def _start(module: str, exit_code_when_interrupted: int) -> int:
         if not interrupted:
             raise
     if interrupted:
-        # At once: code run from C notes an interruption for good, and Python dies of it at its end.
+        # At once: code run from C notes an interruption, and Python dies of it in the end.
         os._exit(exit_code_when_interrupted)
     if signal.getsignal(signal.SIGINT) is interrupt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
