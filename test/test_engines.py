@@ -13,6 +13,7 @@ from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.inference.engines import create_engine
+from seg_ros.inference.kept import MOST
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a CUDA GPU')
 
@@ -67,7 +68,7 @@ def test_pictures_of_a_batch_do_not_touch_each_other(engine):
 
 def test_one_engine_takes_many_sizes_in_turn(model, engine):
     large = scene(5, 240, 320)
-    sizes = [(32 + 9 * step, 45) for step in range(6)]  # more than are kept compiled
+    sizes = [(32 + 9 * step, 45) for step in range(MOST + 2)]  # more than are kept compiled
     for height, width in [*sizes, sizes[0]]:
         rgb = np.ascontiguousarray(large[None, 100:100 + height, 100:100 + width])
         labels, _ = engine.infer(rgb)

@@ -22,7 +22,7 @@ class ProfiledEngine(OpenVinoEngine):
 
     def layers(self) -> list[tuple[str, float]]:
         """Type and seconds of each layer that ran in the last inference."""
-        request = next(reversed(self._requests.values()))
+        request = self._requests.newest
         return [(layer.node_type, layer.real_time.total_seconds())
                 for layer in request.profiling_info if layer.real_time]
 

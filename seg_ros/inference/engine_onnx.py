@@ -1,7 +1,6 @@
 """The deployed network in ONNX Runtime: on a CPU, or on a GPU by CUDA or TensorRT."""
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import onnxruntime
 import torch
 
 from seg_ros.errors import EngineError
+from seg_ros.inference.kept import Kept
 from seg_ros.inference.nvidia import gpu_names, tensorrt_version
 from seg_ros.inference.onnx_graph import export_graph, fixed_to, labels_only
 from seg_ros.inference.onnx_providers import (
@@ -22,7 +22,6 @@ from seg_ros.inference.onnx_providers import (
 from seg_ros.inference.tensorrt_cache import EngineCache, cache_root, engine_name
 from seg_ros.model_file import Model
 
-KEPT_SESSIONS = 8  # of TensorRT, which has one for each shape
 NO_LOG = 4  # what matters is in the exceptions
 
 
@@ -61,14 +60,17 @@ class OnnxEngine:
         half = self.precision == 'float16' and not self._uses_tensorrt
         self._graph: bytes | None = model.onnx if model.onnx is not None else export_graph(
             model, torch.float16 if half else torch.float32)
-        self._sessions: OrderedDict[object, onnxruntime.InferenceSession] = OrderedDict()
+        self._sessions: Kept[onnxruntime.InferenceSession] = Kept()
 
     def infer(self, rgb: np.ndarray,
               confidence: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
         if self._graph is None:
             raise EngineError('onnxruntime: the engine has been closed')
         try:
-            session = self._session(self._graph, rgb.shape, confidence)
+            graph = self._graph
+            # TensorRT has an engine for each shape, which serves both: it takes minutes.
+            key = (rgb.shape, True) if self._uses_tensorrt else (None, confidence)
+            session = self._sessions.get(key, lambda: self._open_for(graph, *key))
             results = session.run(None, {'rgb': rgb})
         except EngineError:
             raise
@@ -84,24 +86,14 @@ class OnnxEngine:
         self._graph = None
         self._sessions.clear()
 
-    def _session(self, graph: bytes, shape: tuple[int, ...],
-                 confidence: bool) -> onnxruntime.InferenceSession:
-        # TensorRT takes minutes for an engine: one serves both.
-        confidence = confidence or self._uses_tensorrt
-        key = (shape if self._uses_tensorrt else None, confidence)
-        if key in self._sessions:
-            self._sessions.move_to_end(key)
-            return self._sessions[key]
+    def _open_for(self, graph: bytes, shape: tuple[int, ...] | None,
+                  confidence: bool) -> onnxruntime.InferenceSession:
+        """Open a session for one shape; for any, where that is None."""
         if not confidence:  # a session computes all its outputs, whichever are asked for
             graph = labels_only(graph)
-        if self._uses_tensorrt:
-            session = self._build(fixed_to(graph, shape), shape)
-        else:
-            session = self._open(graph, None)
-        self._sessions[key] = session
-        if len(self._sessions) > KEPT_SESSIONS:
-            self._sessions.popitem(last=False)
-        return session
+        if shape is None:
+            return self._open(graph, None)
+        return self._build(fixed_to(graph, shape), shape)
 
     def _open(self, graph: bytes, cache: Path | None) -> onnxruntime.InferenceSession:
         options = onnxruntime.SessionOptions()

@@ -1,16 +1,14 @@
 """The deployed network in OpenVINO."""
 
-from collections import OrderedDict
-
 import numpy as np
 import openvino
 import torch
 
 from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference.deploy import DeployedNetwork
+from seg_ros.inference.kept import Kept
 from seg_ros.model_file import Model
 
-COMPILED_SHAPES = 8  # each takes some 50 MB at 360x480
 # What int8 leaves over is computed in float32.
 PRECISION_HINTS = {'float32': 'f32', 'float16': 'f16', 'bfloat16': 'bf16', 'int8': 'f32'}
 CAPABILITIES = {'float32': 'FP32', 'float16': 'FP16', 'bfloat16': 'BF16'}
@@ -44,7 +42,7 @@ class OpenVinoEngine:
             self._graph: openvino.Model | None = _convert(self._core, model)
         except Exception as error:  # OpenVINO documents no set of errors
             raise EngineError(f'openvino: the network cannot be converted: {error}') from error
-        self._requests: OrderedDict[tuple[int, ...], openvino.InferRequest] = OrderedDict()
+        self._requests: Kept[openvino.InferRequest] = Kept()
 
     def infer(self, rgb: np.ndarray,
               confidence: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
@@ -52,23 +50,19 @@ class OpenVinoEngine:
             raise EngineError('openvino: the engine has been closed')
         try:
             # Copies, as the request's own arrays are overwritten by the next inference.
-            results = self._request(self._graph, rgb.shape).infer([rgb], share_outputs=False)
+            graph = self._graph
+            request = self._requests.get(rgb.shape, lambda: self._compile(graph, rgb.shape))
+            results = request.infer([rgb], share_outputs=False)
             return results[0], results[1] if confidence else None
         except Exception as error:  # OpenVINO documents no set of errors
             raise EngineError(f'openvino on {self.device}: failed on pictures of shape '
                               f'{rgb.shape}: {error}') from error
 
-    def _request(self, graph: openvino.Model, shape: tuple[int, ...]) -> openvino.InferRequest:
-        if shape in self._requests:
-            self._requests.move_to_end(shape)
-            return self._requests[shape]
+    def _compile(self, graph: openvino.Model, shape: tuple[int, ...]) -> openvino.InferRequest:
         graph = graph.clone()
         graph.reshape(list(shape))
         compiled = self._core.compile_model(graph, self.device.upper(), self._settings)
-        self._requests[shape] = compiled.create_infer_request()
-        if len(self._requests) > COMPILED_SHAPES:
-            self._requests.popitem(last=False)
-        return self._requests[shape]
+        return compiled.create_infer_request()
 
     def close(self) -> None:
         self._graph = None

@@ -1,6 +1,5 @@
 """The deployed network in PyTorch, on the CPU or a CUDA GPU."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,10 +9,10 @@ from torch import Tensor
 
 from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference.deploy import DeployedNetwork
+from seg_ros.inference.kept import Kept
 from seg_ros.model_file import Model
 
 DTYPES = {'float32': torch.float32, 'float16': torch.float16, 'bfloat16': torch.bfloat16}
-CAPTURED_SHAPES = 8  # each keeps the memory of all maps of the network
 
 
 class TorchEngine:
@@ -52,7 +51,7 @@ class TorchEngine:
         if self.on_gpu:  # on the CPU this gains nothing
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._network: DeployedNetwork | None = network
-        self._graphs: OrderedDict[tuple[int, ...], CapturedGraph] = OrderedDict()
+        self._graphs: Kept[CapturedGraph] = Kept()
         self._captures = self.on_gpu
 
     def infer(self, rgb: np.ndarray,
@@ -77,22 +76,16 @@ class TorchEngine:
         return self._network(rgb)
 
     def _find_graph(self, network: DeployedNetwork, rgb: Tensor) -> 'CapturedGraph | None':
-        shape = tuple(rgb.shape)
-        if shape not in self._graphs:
-            try:
-                self._graphs[shape] = CapturedGraph(network, rgb)
-            except torch.cuda.OutOfMemoryError:
-                raise
-            except RuntimeError as error:
-                self._captures = False
-                self._graphs.clear()
-                self._announce('torch: goes on without CUDA graphs, which is slower; capturing '
-                               f'failed: {error}')
-                return None
-            if len(self._graphs) > CAPTURED_SHAPES:
-                self._graphs.popitem(last=False)
-        self._graphs.move_to_end(shape)
-        return self._graphs[shape]
+        try:
+            return self._graphs.get(tuple(rgb.shape), lambda: CapturedGraph(network, rgb))
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            self._captures = False
+            self._graphs.clear()
+            self._announce('torch: goes on without CUDA graphs, which is slower; capturing '
+                           f'failed: {error}')
+            return None
 
     @contextmanager
     def failures_told(self, shape: tuple[int, ...]) -> Iterator[None]:
