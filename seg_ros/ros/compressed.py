@@ -1,7 +1,5 @@
 """Compressed image messages in and out: JPEG and PNG, as image_transport sends them."""
 
-from array import array as typed_array
-
 import cv2
 import numpy as np
 from sensor_msgs.msg import CompressedImage
@@ -9,7 +7,7 @@ from std_msgs.msg import Header
 
 from seg_ros.errors import ImageError
 from seg_ros.ros.jpeg_png import read_size
-from seg_ros.ros.messages import MAX_PIXELS
+from seg_ros.ros.messages import MAX_PIXELS, payload
 
 # What compressed_image_transport writes of mono8 and rgb8; its subscriber reads the parts.
 PNG_FORMAT = 'mono8; png compressed '
@@ -77,8 +75,6 @@ def encode_jpeg(rgb: np.ndarray, header: Header, quality: int) -> CompressedImag
 
 
 def _message(picture: np.ndarray, name: str, header: Header) -> CompressedImage:
-    data = typed_array('B')  # the one type that the setter of `data` takes unchecked
-    data.frombytes(picture.data)
     message = CompressedImage(header=header, format=name)
-    message.data = data  # passed to the constructor it would be copied once more
+    message.data = payload(picture)
     return message

@@ -1,11 +1,12 @@
 """The run-length form of labels that Autoware's point-cloud fusion reads as a mask."""
 
 import sys
-from array import array as typed_array
 
 import numpy as np
 from sensor_msgs.msg import Image
 from std_msgs.msg import Header
+
+from seg_ros.ros.messages import payload
 
 # Five bytes without padding. The length has the byte order of the machine, as the reader copies
 # it into an int.
@@ -29,10 +30,8 @@ def encode_mask(labels: np.ndarray, header: Header) -> Image:
     runs['id'][0] = ids[0]
     runs['id'][1:] = ids[starts]
     runs['length'] = np.diff(starts, prepend=0, append=ids.size)
-    data = typed_array('B')  # the one type that the setter of `data` takes unchecked
-    data.frombytes(runs.tobytes())
     height, width = labels.shape
     mask = Image(header=header, height=height, width=width, encoding='mono8',
                  is_bigendian=int(sys.byteorder == 'big'), step=width)
-    mask.data = data  # passed to the constructor it would be copied once more
+    mask.data = payload(runs.view(np.uint8))
     return mask

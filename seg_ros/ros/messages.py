@@ -60,12 +60,21 @@ def to_image(array: np.ndarray, encoding: str, header: Header) -> Image:
             or array.shape[2:] not in ((), (3,))):
         raise ImageError(f'array of shape {array.shape} and type {array.dtype} for an {encoding} '
                          f'message: expected {wanted} uint8 with at least one pixel')
-    data = typed_array('B')  # the one type that the setter of `data` takes unchecked
-    data.frombytes(np.ascontiguousarray(array).data)
     image = Image(header=header, height=array.shape[0], width=array.shape[1], encoding=encoding,
                   is_bigendian=0, step=array[0].size)
-    image.data = data  # passed to the constructor it would be copied once more
+    image.data = payload(array)
     return image
+
+
+def payload(array: np.ndarray) -> typed_array:
+    """Copy the bytes of an array, row by row, for the ``data`` of a message.
+
+    It is the one type that the setter of ``data`` takes unchecked; the constructors of messages
+    would copy it once more.
+    """
+    data = typed_array('B')
+    data.frombytes(np.ascontiguousarray(array).data)
+    return data
 
 
 def _check_size(encoding: Encoding, name: str, width: int, height: int) -> None:
