@@ -55,6 +55,13 @@ class LabelSet:
         palette[list(self.ids)] = self.colors
         return palette
 
+    @property
+    def index_of_id(self) -> np.ndarray:
+        """Place in the list of classes of each possible id: (256,) uint8; 255 without a class."""
+        index_of_id = np.full(256, UNKNOWN, np.uint8)
+        index_of_id[list(self.ids)] = np.arange(len(self))
+        return index_of_id
+
     def to_dict(self) -> dict[str, list]:
         """Plain lists for JSON and YAML; ``from_dict`` reads them back."""
         return {'names': list(self.names), 'colors': [list(color) for color in self.colors],

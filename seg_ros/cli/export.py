@@ -1,6 +1,8 @@
 """seg_export: write the deployed graph of a model, to be run without PyTorch."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from seg_ros.cli.edge import run
@@ -26,11 +28,8 @@ def _parser() -> argparse.ArgumentParser:
 def _export(arguments: argparse.Namespace) -> int:
     expect_onnx_name(arguments.out)
     model = load_model(arguments.model)
-    try:
+    with missing_package_told():
         from seg_ros.inference.onnx_graph import export_graph
-    except ImportError as error:
-        raise ConfigError(f'{error.name} is not installed; install it with pip install '
-                          f'{error.name}') from error
     content = sign_onnx(export_graph(model), model.spec, 'float32')
     with written_whole(arguments.out) as beside:
         beside.write_bytes(content)
@@ -41,6 +40,19 @@ def _export(arguments: argparse.Namespace) -> int:
           f'use: ros2 run seg_ros seg_node --ros-args -p model:={arguments.out.resolve()}, or '
           '--model of seg_predict and seg_evaluate')
     return 0
+
+
+@contextmanager
+def missing_package_told() -> Iterator[None]:
+    """Import inside what needs a package that not everybody has.
+
+    :raises ConfigError: it is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(f'{error.name} is not installed; install it with pip install '
+                          f'{error.name}') from error
 
 
 def expect_onnx_name(out: Path) -> None:

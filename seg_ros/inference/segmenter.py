@@ -12,8 +12,7 @@ from seg_ros.labels import UNKNOWN
 from seg_ros.model_file import Model
 from seg_ros.model_spec import input_size
 from seg_ros.render import colorize, draw_overlay
-
-MIN_SIDE, MAX_SIDE = 32, 8192
+from seg_ros.sizes import LARGEST, SMALLEST
 
 
 class Segmentation:
@@ -65,7 +64,7 @@ class Segmenter:
                  network_size: tuple[int, int] | None = None,
                  output_size: tuple[int, int] | None = None,
                  label_map: LabelMap | None = None) -> None:
-        _check_size('network size', network_size, MIN_SIDE)
+        _check_size('network size', network_size, SMALLEST)
         _check_size('output size', output_size, 1)
         self.labels = label_map.labels if label_map else model.spec.labels
         self.engine = engine
@@ -164,8 +163,8 @@ def _resize_map(values: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 def _check_size(what: str, size: tuple[int, int] | None, smallest: int) -> None:
     if size is not None and (len(size) != 2 or not all(
-            isinstance(side, int) and smallest <= side <= MAX_SIDE for side in size)):
-        raise ConfigError(f'{what} {size!r}: expected height and width, {smallest} to {MAX_SIDE}')
+            isinstance(side, int) and smallest <= side <= LARGEST for side in size)):
+        raise ConfigError(f'{what} {size!r}: expected height and width, {smallest} to {LARGEST}')
 
 
 def _check_frame(frame: np.ndarray) -> None:

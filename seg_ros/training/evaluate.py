@@ -15,7 +15,7 @@ from seg_ros.files import write_json, write_png
 from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
-from seg_ros.labels import CAMVID, UNKNOWN, LabelSet
+from seg_ros.labels import CAMVID, LabelSet
 from seg_ros.model_file import DEFAULT_MODEL, load_model
 from seg_ros.training.confusion_picture import draw_confusion
 from seg_ros.training.dataset import Sample, open_data
@@ -100,8 +100,7 @@ def _open(arguments: argparse.Namespace, ours: LabelSet) -> Labelled:
 
 def _compare(segmenter: Segmenter, data: Labelled) -> ConfusionMatrix:
     confusion = ConfusionMatrix(len(data.labels))
-    index_of_id = np.full(256, UNKNOWN, np.uint8)
-    index_of_id[list(segmenter.labels.ids)] = np.arange(len(data.labels))
+    index_of_id = segmenter.labels.index_of_id
     for sample in tqdm(data.samples, total=data.count, unit='picture', leave=False):
         segmentation, = segmenter.segment([sample.rgb])
         confusion.add(sample.target, index_of_id[segmentation.labels])

@@ -11,13 +11,12 @@ import numpy as np
 from tqdm import tqdm
 
 from seg_ros.cli.edge import run
-from seg_ros.cli.export import expect_onnx_name
+from seg_ros.cli.export import expect_onnx_name, missing_package_told
 from seg_ros.cli.inputs import read_picture
 from seg_ros.errors import ConfigError, ImageError
 from seg_ros.files import written_whole
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter, resize_picture
-from seg_ros.labels import UNKNOWN
 from seg_ros.model_file import Model, load_model
 from seg_ros.model_spec import ModelSpec, input_size
 from seg_ros.picture_sources import PICTURE_SUFFIXES
@@ -58,11 +57,8 @@ def _quantise(arguments: argparse.Namespace) -> int:
         raise ConfigError(f'the model tells {", ".join(model.spec.labels.names)} apart, the '
                           f'labels of {data.root} {", ".join(data.labels.names)}; give another '
                           '--model or other --data')
-    try:
+    with missing_package_told():
         from seg_ros.inference.quantize import quantise
-    except ImportError as error:
-        raise ConfigError(f'{error.name} is not installed; install it with pip install '
-                          f'{error.name}') from error
     content = quantise(model, _pictures(files, model.spec))
     with written_whole(arguments.out) as beside:
         beside.write_bytes(content)
@@ -115,8 +111,7 @@ class Contender:
         self.segmenter = Segmenter(model, create_engine(model, engine, 'cpu'))
         self.confusion = ConfusionMatrix(len(model.spec.labels))
         self.times_ms: list[float] = []
-        self._index_of_id = np.full(256, UNKNOWN, np.uint8)
-        self._index_of_id[list(model.spec.labels.ids)] = np.arange(len(model.spec.labels))
+        self._index_of_id = model.spec.labels.index_of_id
 
     def label(self, sample: Sample) -> np.ndarray:
         """Label a picture and count what is right: (H, W) uint8 class indices."""
