@@ -4,6 +4,8 @@ import signal
 
 import pytest
 
+from seg_ros.model_file import save_model
+
 
 @pytest.fixture(autouse=True)
 def heard_ctrl_c():
@@ -13,3 +15,11 @@ def heard_ctrl_c():
     calls ignores it from then on; processes that tests start would inherit that.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope='module')
+def model_file(request, tmp_path_factory):
+    """File of the model that a module of tests calls MODEL."""
+    path = tmp_path_factory.mktemp('model') / 'tiny.safetensors'
+    save_model(path, request.module.MODEL.network, request.module.MODEL.spec)
+    return path

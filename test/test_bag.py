@@ -31,7 +31,6 @@ from seg_ros.bag import command
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter
-from seg_ros.model_file import save_model
 
 ROOT = Path(__file__).parents[1]
 TYPES = get_typestore(Stores.ROS2_JAZZY)
@@ -43,13 +42,6 @@ LATCHED = Qos(QosHistory.KEEP_ALL, 7, QosReliability.BEST_EFFORT, QosDurability.
 SCENE = DrawnScene(6, 120, 90)
 FRAMES = [SCENE.frame(0.5 * index)[0] for index in range(3)]
 MODEL = random_model()
-
-
-@pytest.fixture(scope='module')
-def model_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp('model') / 'tiny.safetensors'
-    save_model(path, MODEL.network, MODEL.spec)
-    return path
 
 
 def options(model_file) -> list[str]:

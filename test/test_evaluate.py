@@ -29,13 +29,6 @@ def predicted(rgb: np.ndarray) -> np.ndarray:
     return logits.argmax(dim=1)[0].numpy().astype(np.uint8)
 
 
-@pytest.fixture(scope='module')
-def model_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp('model') / 'tiny.safetensors'
-    save_model(path, MODEL.network, MODEL.spec)
-    return path
-
-
 @pytest.fixture
 def run(model_file, monkeypatch):
     """Run the command; return its exit code."""

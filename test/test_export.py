@@ -10,16 +10,9 @@ from random_models import random_model
 from seg_ros.cli import export
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.inference.engines import create_engine
-from seg_ros.model_file import load_model, save_model
+from seg_ros.model_file import load_model
 
 MODEL = random_model()
-
-
-@pytest.fixture(scope='module')
-def model_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp('model') / 'tiny.safetensors'
-    save_model(path, MODEL.network, MODEL.spec)
-    return path
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from tiny_model import LABELS, SPEC, TINY, put_together, taken_apart, tiny_network
+from tiny_model import LABELS, SPEC, TINY, put_together, refusal, taken_apart, tiny_network
 
 from seg_ros.errors import ModelFileError
 from seg_ros.model_file import load_model, save_model
@@ -23,16 +23,6 @@ def good(tmp_path_factory):
     path = tmp_path_factory.mktemp('model') / 'model.safetensors'
     save_model(path, tiny_network(), SPEC)
     return path.read_bytes()
-
-
-def refusal(path: Path) -> str:
-    """The message with which a file is refused: it always names the file and is one line."""
-    with pytest.raises(ModelFileError) as caught:
-        load_model(path)
-    said = str(caught.value)
-    assert said.startswith(f'{path.resolve()}: ')
-    assert '\n' not in said
-    return said
 
 
 def test_missing_file_says_what_to_give(tmp_path, monkeypatch):

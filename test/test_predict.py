@@ -15,18 +15,10 @@ from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import EngineError, ImageError
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter
-from seg_ros.model_file import save_model
 
 SCENE = DrawnScene(6, 120, 90)
 FRAMES = [SCENE.frame(0.5 * index)[0] for index in range(4)]
 MODEL = random_model()
-
-
-@pytest.fixture(scope='module')
-def model_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp('model') / 'tiny.safetensors'
-    save_model(path, MODEL.network, MODEL.spec)
-    return path
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ import json
 import struct
 from pathlib import Path
 
+import pytest
 import safetensors.torch
 import torch
 from torch import nn
 
+from seg_ros.errors import ModelFileError
 from seg_ros.labels import LabelSet
-from seg_ros.model_file import ModelSpec
+from seg_ros.model_file import ModelSpec, load_model
 
 torch.set_num_threads(1)  # the tensors here are too small to share out
 
@@ -49,3 +51,13 @@ def put_together(path: Path, values, tensors: dict, sign: bool = True) -> Path:
         values['sha256'] = digest.hexdigest()
     safetensors.torch.save_file(tensors, path, {'seg_ros': json.dumps(values)})
     return path
+
+
+def refusal(path: Path) -> str:
+    """The message with which a file is refused: it always names the file and is one line."""
+    with pytest.raises(ModelFileError) as caught:
+        load_model(path)
+    said = str(caught.value)
+    assert said.startswith(f'{path.resolve()}: ')
+    assert '\n' not in said
+    return said
