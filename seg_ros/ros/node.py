@@ -2,8 +2,8 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -14,31 +14,17 @@ from rclpy.parameter import Parameter
 from rclpy.timer import Timer
 
 from seg_ros.errors import ConfigError, SegRosError
-from seg_ros.inference.device_segmenter import create_segmenter
-from seg_ros.inference.engines import create_engine
-from seg_ros.inference.segmenter import Segmenter
-from seg_ros.label_map import load_label_map
 from seg_ros.labels import LabelSet
-from seg_ros.model_file import load_model
-from seg_ros.ros.batching import measure_batching
 from seg_ros.ros.camera_stream import CameraStream
-from seg_ros.ros.config import (
-    TABLE,
-    declare_parameters,
-    read_cameras,
-    read_parameter,
-)
+from seg_ros.ros.config import TABLE, declare_parameters, read_cameras, read_parameter
 from seg_ros.ros.diagnostics import make_diagnostics
-from seg_ros.ros.frame_slots import FrameSlots
+from seg_ros.ros.labelling import Labelling
 from seg_ros.ros.process import run_process
-from seg_ros.ros.worker import Worker
-from seg_ros.sizes import read_size
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 CLASS_PARAMETERS: dict[str, tuple[list, str]] = {
     'class_names': ([''], 'Names of the published classes, in the order of class_colors.'),
     'class_colors': ([0], 'Red, green, blue of each class in turn, 0..255.')}
-WARM_UP_SIZE = (480, 640)  # the commonest camera; another size costs its first frame some time
 
 
 class SegmentationNode(LifecycleNode):
@@ -48,9 +34,7 @@ class SegmentationNode(LifecycleNode):
     """
 
     def __init__(self) -> None:
-        self._segmenter: Segmenter | None = None
-        self._worker: Worker | None = None  # as long as the node is configured
-        self._cameras: dict[str, CameraStream] = {}
+        self._labelling: Labelling | None = None  # as long as the node is configured
         self._announced = ''  # of the engine
         super().__init__('segmentation')
         declare_parameters(self)
@@ -106,33 +90,18 @@ class SegmentationNode(LifecycleNode):
         return FAILURE
 
     def _configure(self) -> None:
-        values = {name: read_parameter(self, name) for name in TABLE}
-        model = load_model(values['model'])
-        label_map = None
-        if values['label_map']:
-            label_map = load_label_map(Path(values['label_map']), model.spec.labels)
-            if label_map.unmapped:
-                self.get_logger().info(f'{values["label_map"]}: of the classes of the model, '
-                                       f'{", ".join(label_map.unmapped)} become unknown')
-        engine = create_engine(model, values['engine'], values['device'], values['precision'],
-                               values['threads'], announce=self._announce)
-        segmenter = create_segmenter(model, engine, read_size(values['network_size']),
-                                     read_size(values['output_size']), label_map)
-        self._segmenter = segmenter
-        segmenter.warm_up(*WARM_UP_SIZE)
-        names = read_cameras(values['cameras'])
-        batching = measure_batching(segmenter, len(names), *WARM_UP_SIZE)
-        self._worker = Worker(self, segmenter, batching.sizes)
-        for name in names:
-            self._cameras[name] = CameraStream(
-                self, name, segmenter.labels, values['image_transport'] == 'compressed',
-                values['reliability'], values['encoding_override'])
-        self._show_classes(segmenter.labels)
-        self.get_logger().info(
-            f'{model.path} ({model.spec.architecture}, {len(model.spec.labels)} classes) on '
-            f'{engine.name}, {engine.device}, {engine.precision}')
-        if batching.times:
-            self.get_logger().info(f'measured: {batching}')
+        self._use(self._values())
+
+    def _values(self) -> dict[str, Any]:
+        return {name: read_parameter(self, name) for name in TABLE}
+
+    def _use(self, values: Mapping[str, Any]) -> None:
+        """Get ready what these parameters ask for; then, and not before, let go what was."""
+        labelling = Labelling(self, values, self._announce)
+        if self._labelling is not None:
+            self._labelling.close()
+        self._labelling = labelling
+        self._show_classes(labelling.labels)
 
     def _announce(self, message: str, *, warning: bool = True) -> None:
         """Say what the engine does, at once: it may take minutes."""
@@ -144,30 +113,21 @@ class SegmentationNode(LifecycleNode):
         self._publish_diagnostics()
 
     def _activate(self) -> None:
-        if self._worker is None:
+        if self._labelling is None:
             raise ConfigError('the node is not configured; configure it first')
-        slots = FrameSlots()
-        self._worker.start(slots)
-        for camera in self._cameras.values():
-            camera.start(slots)
-        topics = ', '.join(camera.topic for camera in self._cameras.values())
+        self._labelling.start()
+        topics = ', '.join(camera.topic for camera in self._labelling.cameras.values())
         self.get_logger().info(f'labelling {topics}')
 
     def _deactivate(self) -> None:
-        for camera in self._cameras.values():
-            camera.stop()
-        if self._worker is not None:
-            self._worker.stop()
+        if self._labelling is not None:
+            self._labelling.stop()
 
     def _release(self) -> None:
         """Give back everything that configure took."""
-        self._deactivate()
-        for camera in self._cameras.values():
-            camera.destroy()
-        if self._segmenter is not None:
-            self._segmenter.close()
-        self._cameras.clear()
-        self._worker = self._segmenter = None
+        if self._labelling is not None:
+            self._labelling.close()
+        self._labelling = None
         self._announced = ''
 
     def _autostart(self) -> None:
@@ -180,25 +140,45 @@ class SegmentationNode(LifecycleNode):
     # Parameters
 
     def _check_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
-        for parameter in parameters:
-            if parameter.name in CLASS_PARAMETERS and not self._changing_classes:
-                return SetParametersResult(successful=False, reason=(
-                    f'parameter {parameter.name}: read-only; it follows from the model file'))
-            if parameter.name in TABLE:
-                row = TABLE[parameter.name]
-                if self._worker is not None and not row.live:
-                    return SetParametersResult(successful=False, reason=(
-                        f'parameter {parameter.name}: cannot change while the node is '
-                        'configured; deactivate and clean it up first'))
-                try:
-                    row.check(parameter.value)
-                except ConfigError as error:
-                    return SetParametersResult(successful=False, reason=str(error))
-        for parameter in parameters:
-            if parameter.name == 'diagnostics_period_s':
-                self._diagnostics_timer.timer_period_ns = int(1e9 * parameter.value)
-                self._diagnostics_timer.reset()
+        try:
+            for parameter in parameters:
+                self._check_parameter(parameter)
+            for parameter in parameters:
+                self._take_up(parameter)
+        except SegRosError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
+
+    def _check_parameter(self, parameter: Parameter) -> None:
+        """:raises ConfigError: it cannot change so now."""
+        name = parameter.name
+        if name in CLASS_PARAMETERS and not self._changing_classes:
+            raise ConfigError(f'parameter {name}: read-only; it follows from the model file')
+        if name not in TABLE:
+            return
+        if self._labelling is not None and not TABLE[name].live:
+            if name != 'model':
+                raise ConfigError(f'parameter {name}: cannot change while the node is configured; '
+                                  'deactivate and clean it up first')
+            if self._state() != 'inactive':
+                raise ConfigError('parameter model: cannot change while the node is configured '
+                                  f'and {self._state()}; deactivate it first')
+        TABLE[name].check(parameter.value)
+
+    def _take_up(self, parameter: Parameter) -> None:
+        """Do at once what a changed parameter asks for.
+
+        :raises SegRosError: a new model cannot be used; the old one stays.
+        """
+        if parameter.name == 'diagnostics_period_s':
+            self._diagnostics_timer.timer_period_ns = int(1e9 * parameter.value)
+            self._diagnostics_timer.reset()
+        if parameter.name == 'model' and self._labelling is not None:
+            self._use({**self._values(), 'model': parameter.value})
+
+    def _state(self) -> str:
+        """Label of the lifecycle state."""
+        return self._state_machine.current_state[1]
 
     def _show_classes(self, labels: LabelSet) -> None:
         self._changing_classes = True
@@ -212,18 +192,19 @@ class SegmentationNode(LifecycleNode):
     # Watching
 
     def _publish_diagnostics(self) -> None:
-        engine = {} if self._segmenter is None else {
-            'engine': self._segmenter.engine.name, 'device': self._segmenter.engine.device,
-            'precision': self._segmenter.engine.precision}
-        engine['announced'] = self._announced
-        cameras = {name: self._cameras.get(name)
-                   for name in read_cameras(read_parameter(self, 'cameras'))}
-        state = self._state_machine.current_state[1]
-        self._diagnostics.publish(make_diagnostics(self, state, cameras, engine,
+        values: dict[str, str] = {}
+        cameras: Mapping[str, CameraStream | None] = dict.fromkeys(
+            read_cameras(read_parameter(self, 'cameras')))
+        if self._labelling is not None:
+            engine, cameras = self._labelling.engine, self._labelling.cameras
+            values = {'engine': engine.name, 'device': engine.device,
+                      'precision': engine.precision}
+        values['announced'] = self._announced
+        self._diagnostics.publish(make_diagnostics(self, self._state(), cameras, values,
                                                    read_parameter(self, 'no_frames_after_s')))
 
     def _watch_cameras(self) -> None:
-        for camera in self._cameras.values():
+        for camera in self._labelling.cameras.values() if self._labelling else ():
             camera.watch(read_parameter(self, 'no_frames_after_s'))
 
     def destroy_node(self) -> None:

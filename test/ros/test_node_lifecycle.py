@@ -4,13 +4,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from lifecycle_msgs.srv import ChangeState
 from robot import WAIT_S, make_image, wait_until
 
 from seg_ros.drawn_scene import DrawnScene
-from seg_ros.labels import CAMVID
+from seg_ros.labels import CAMVID, LabelSet
+from seg_ros.model_file import load_model, save_model
 from seg_ros.ros.diagnostics import could_not_start
 
 
@@ -163,6 +165,47 @@ def test_classes_are_parameters_that_clients_can_only_read(robot):
         assert not successful
         assert 'read-only' in reason
     assert tuple(robot.get_parameter('class_names')) == CAMVID.names
+
+
+def test_model_changes_while_inactive_and_a_wrong_one_changes_nothing(robot, tmp_path):
+    """The weights of the strip network under other class names: a change that everyone sees."""
+    model = load_model('strip_camvid')
+    other = LabelSet(tuple(name.upper() for name in CAMVID.names), CAMVID.colors,
+                     tuple(range(20, 31)))
+    save_model(tmp_path / 'other.safetensors', model.network, replace(model.spec, labels=other))
+    damaged = tmp_path / 'damaged.safetensors'
+    damaged.write_bytes((tmp_path / 'other.safetensors').read_bytes()[:-1])
+    node = robot.start_node()
+    labels = robot.listen('/segmentation/labels')
+    publisher = robot.publisher()
+    image = make_image(DrawnScene(1, 640, 480).frame(0.0)[0], 1.0)
+    first = robot.label(publisher, image, labels)
+
+    def refused(value, reason: str) -> None:
+        successful, said = robot.set_parameter('model', str(value))
+        assert not successful
+        assert reason in said
+        assert robot.get_parameter('model') == ''
+        assert tuple(robot.get_parameter('class_names')) == CAMVID.names
+
+    refused(damaged, 'deactivate it first')
+    refused(tmp_path / 'other.safetensors', 'deactivate it first')
+    assert robot.change_state('deactivate')
+    refused(damaged, str(damaged))
+    refused('/gone.safetensors', 'no such model file')
+    assert robot.change_state('activate')
+    image.header.stamp.sec = 2
+    assert robot.label(publisher, image, labels).data == first.data, 'the old one stayed'
+    assert robot.change_state('deactivate')
+    assert robot.set_parameter('model', str(tmp_path / 'other.safetensors')) == (True, '')
+    assert robot.state() == 'inactive'
+    assert tuple(robot.get_parameter('class_names')) == other.names
+    assert robot.change_state('activate')
+    image.header.stamp.sec = 3
+    assert set(bytes(robot.label(publisher, image, labels).data)) <= set(range(20, 31))
+    assert len(robot.node.get_publishers_info_by_topic('/segmentation/labels')) == 1
+    assert node.stop() == 0
+    assert 'Traceback' not in node.log
 
 
 def test_what_the_engine_announces_is_in_the_diagnostics_while_it_configures(robot):
