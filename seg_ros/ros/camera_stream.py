@@ -14,13 +14,13 @@ from std_msgs.msg import Header
 from seg_ros.errors import ImageError
 from seg_ros.inference.segmenter import Segmentation
 from seg_ros.labels import LabelSet
-from seg_ros.ros.camera_qos import choose_qos
+from seg_ros.ros.camera_qos import CameraQos
 from seg_ros.ros.compressed import decode
-from seg_ros.ros.config import read_parameter
 from seg_ros.ros.frame_slots import FrameSlots
 from seg_ros.ros.jpeg_png import read_size
 from seg_ros.ros.messages import to_rgb
 from seg_ros.ros.outputs import Outputs
+from seg_ros.ros.qos_overrides import override_qos
 from seg_ros.ros.silence import explain_silence
 from seg_ros.ros.statistics import FrameStatistics
 
@@ -49,7 +49,6 @@ class CameraStream:
         self._logger = node.get_logger()
         if name:
             self._logger = self._logger.get_child(name.replace('/', '.'))
-        self._reliability = reliability
         self._encoding_override = encoding_override
         self._compressed = compressed
         image = node.resolve_topic_name(f'{self._prefix}image')
@@ -58,7 +57,10 @@ class CameraStream:
             self.topic = self._follow_image('image/compressed', f'{image}/compressed')
         self._info_topic = self._follow_image('camera_info',
                                               f'{image.rpartition("/")[0]}/camera_info')
-        self._qos = choose_qos(node, self.topic, reliability)
+        self._camera_qos = CameraQos(node, self.topic, reliability)
+        self._qos = self._camera_qos.choose()
+        self._info_qos = override_qos(node, self._info_topic, 'subscription',
+                                      qos_profile_sensor_data)
         self.statistics = FrameStatistics()
         self._warned_of_silence = False
         self._outputs = Outputs(node, self._prefix, labels, self._follow_listeners)
@@ -96,7 +98,7 @@ class CameraStream:
         """Follow the QoS of the publishers; warn once each time that frames stay away."""
         if self._image_subscription is None:
             return
-        qos = choose_qos(self._node, self.topic, self._reliability)
+        qos = self._camera_qos.choose()
         if qos.reliability != self._qos.reliability:
             self._node.destroy_subscription(self._image_subscription)
             self._subscribe_image(qos)
@@ -116,9 +118,9 @@ class CameraStream:
             self._unsubscribe()
         elif self._image_subscription is None:
             self.statistics.restart_wait()
-            self._subscribe_image(choose_qos(self._node, self.topic, self._reliability))
+            self._subscribe_image(self._camera_qos.choose())
             self._info_subscription = self._node.create_subscription(
-                CameraInfo, self._info_topic, self._receive_info, qos_profile_sensor_data)
+                CameraInfo, self._info_topic, self._receive_info, self._info_qos)
 
     def _subscribe_image(self, qos: QoSProfile) -> None:
         self._qos = qos
@@ -165,9 +167,7 @@ class CameraStream:
 
     def publish(self, segmentation: Segmentation, header: Header) -> None:
         """Publish what is seen in the image of that header."""
-        self._outputs.publish(segmentation, header, self._info_for(header),
-                              read_parameter(self._node, 'overlay_alpha'),
-                              read_parameter(self._node, 'jpeg_quality'))
+        self._outputs.publish(segmentation, header, self._info_for(header))
 
     def count_processed(self, header: Header, times_s: Mapping[str, float]) -> None:
         """Take down what a frame took from its arrival to its labels.

@@ -11,6 +11,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from rclpy.qos import HistoryPolicy, QoSProfile
 from rclpy.timer import Timer
 
 from seg_ros.errors import ConfigError, SegRosError
@@ -20,11 +21,13 @@ from seg_ros.ros.config import TABLE, declare_parameters, read_cameras, read_par
 from seg_ros.ros.diagnostics import make_diagnostics
 from seg_ros.ros.labelling import Labelling
 from seg_ros.ros.process import run_process
+from seg_ros.ros.qos_overrides import override_qos
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 CLASS_PARAMETERS: dict[str, tuple[list, str]] = {
     'class_names': ([''], 'Names of the published classes, in the order of class_colors.'),
     'class_colors': ([0], 'Red, green, blue of each class in turn, 0..255.')}
+DIAGNOSTICS_QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1)
 
 
 class SegmentationNode(LifecycleNode):
@@ -43,7 +46,9 @@ class SegmentationNode(LifecycleNode):
             self.declare_parameter(name, empty, ParameterDescriptor(
                 description=f'{description} Read-only.'), ignore_override=True)
         self.add_on_set_parameters_callback(self._check_parameters)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 1)
+        self._diagnostics = self.create_publisher(
+            DiagnosticArray, '/diagnostics',
+            override_qos(self, '/diagnostics', 'publisher', DIAGNOSTICS_QOS))
         self._diagnostics_timer = self._every(read_parameter(self, 'diagnostics_period_s'),
                                               self._publish_diagnostics)
         self._every(0.5, self._watch_cameras)

@@ -16,8 +16,10 @@ from seg_ros.inference.segmenter import Segmentation
 from seg_ros.labels import LabelSet
 from seg_ros.ros.camera_info import scale_camera_info
 from seg_ros.ros.compressed import encode_jpeg, encode_png
+from seg_ros.ros.config import read_parameter
 from seg_ros.ros.mask_rle import encode_mask
 from seg_ros.ros.messages import to_image
+from seg_ros.ros.qos_overrides import override_qos
 
 try:
     from rclpy.event_handler import PublisherEventCallbacks
@@ -34,6 +36,7 @@ LATCHED_QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
 TYPES = {**dict.fromkeys(('labels', 'confidence', 'overlay', 'color', 'mask_rle'), Image),
          **dict.fromkeys(('labels/compressed', 'overlay/compressed'), CompressedImage),
          'camera_info': CameraInfo}
+LABEL_INFO = 'label_info'
 HAS_MATCHED_EVENTS = 'matched' in inspect.signature(PublisherEventCallbacks.__init__).parameters
 
 
@@ -43,20 +46,28 @@ class Outputs:
     :param prefix: what their topics begin with, as 'front/' in ``front/segmentation/labels``.
     :param on_listeners_changed: called in the executor when a listener came or went; never
         where the distro has no matched events (before Jazzy).
+    :raises ConfigError: a topic's QoS is overridden with a value that is none.
     """
 
     def __init__(self, node: Node, prefix: str, labels: LabelSet,
                  on_listeners_changed: Callable[[], None]) -> None:
         self._node = node
+        self._labels = labels
         self._palette = labels.palette
         events = None
         if HAS_MATCHED_EVENTS:
             events = PublisherEventCallbacks(matched=lambda _info: on_listeners_changed())
+        prefix = f'{prefix}segmentation/'
+        # All are read before the first publisher is made: one may be wrong.
+        qos = {name: override_qos(node, node.resolve_topic_name(f'{prefix}{name}'), 'publisher',
+                                  LATCHED_QOS if name == LABEL_INFO else OUTPUT_QOS)
+               for name in (*TYPES, LABEL_INFO)}
         self._publishers: dict[str, Publisher] = {
-            name: node.create_publisher(message_type, f'{prefix}segmentation/{name}',
-                                        OUTPUT_QOS, event_callbacks=events)
+            name: node.create_publisher(message_type, f'{prefix}{name}', qos[name],
+                                        event_callbacks=events)
             for name, message_type in TYPES.items()}
-        self._label_info = publish_label_info(node, prefix, labels)
+        self._label_info = publish_label_info(node, f'{prefix}{LABEL_INFO}', qos[LABEL_INFO],
+                                              labels)
 
     def wanted(self) -> bool:
         """Whether anybody listens to any output; yes where that cannot be followed."""
@@ -66,8 +77,8 @@ class Outputs:
         """Whether anybody listens to the output of that name."""
         return self._publishers[name].get_subscription_count() > 0
 
-    def publish(self, segmentation: Segmentation, header: Header, info: CameraInfo | None,
-                overlay_alpha: float, jpeg_quality: int) -> None:
+    def publish(self, segmentation: Segmentation, header: Header,
+                info: CameraInfo | None) -> None:
         """Publish one labelled frame; an output without a listener is not computed.
 
         :param header: of the input; every output keeps it.
@@ -77,7 +88,8 @@ class Outputs:
 
         @cache
         def overlay() -> np.ndarray:
-            return segmentation.overlay(self._palette, overlay_alpha)
+            picture = segmentation.overlay(self._palette, self._read('overlay_alpha'))
+            return picture
 
         def confidence() -> Image | None:
             if segmentation.confidence is None:
@@ -90,12 +102,16 @@ class Outputs:
             'mask_rle': lambda: encode_mask(segmentation.labels, header),
             'confidence': confidence,
             'overlay': lambda: to_image(overlay(), 'rgb8', header),
-            'overlay/compressed': lambda: encode_jpeg(overlay(), header, jpeg_quality),
+            'overlay/compressed': lambda: encode_jpeg(overlay(), header,
+                                                       self._read('jpeg_quality')),
             'color': lambda: to_image(segmentation.color(self._palette), 'rgb8', header),
             'camera_info': lambda: info and scale_camera_info(info, header, width, height)}
         for name, compose in messages.items():
             if self.has_listener(name) and (message := compose()) is not None:
                 self._publishers[name].publish(message)
+
+    def _read(self, name: str) -> Any:
+        return read_parameter(self._node, name)
 
     def destroy(self) -> None:
         """Take all topics away."""
@@ -105,13 +121,14 @@ class Outputs:
             self._node.destroy_publisher(self._label_info)
 
 
-def publish_label_info(node: Node, prefix: str, labels: LabelSet) -> Publisher | None:
+def publish_label_info(node: Node, topic: str, qos: QoSProfile,
+                       labels: LabelSet) -> Publisher | None:
     """Publish the classes once, for whoever comes; None where vision_msgs is not installed."""
     try:
         from vision_msgs.msg import LabelInfo, VisionClass
     except ImportError:
         return None
-    publisher = node.create_publisher(LabelInfo, f'{prefix}segmentation/label_info', LATCHED_QOS)
+    publisher = node.create_publisher(LabelInfo, topic, qos)
     message = LabelInfo()
     message.header.stamp = node.get_clock().now().to_msg()
     message.class_map = [VisionClass(class_id=id_, class_name=name)
