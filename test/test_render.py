@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from seg_ros.labels import CAMVID
-from seg_ros.render import colorize, draw_overlay
+from seg_ros.labels import CAMVID, CITYSCAPES, LabelSet
+from seg_ros.render import colorize, draw_legend, draw_overlay
 
 PALETTE = CAMVID.palette
 
@@ -71,3 +71,37 @@ def test_read_only_and_sliced_arrays_are_taken(rgb, labels):
     rgb.flags.writeable = labels.flags.writeable = False
     overlay = draw_overlay(rgb[:, 5:30], labels[:, 5:30], PALETTE, 0.5)
     assert np.array_equal(overlay, draw_overlay(rgb, labels, PALETTE, 0.5)[:, 5:30])
+
+
+@pytest.mark.parametrize(('labels', 'size'), [
+    (CAMVID, (480, 640)), (CAMVID, (240, 320)), (CITYSCAPES, (1080, 1920)),
+    (CITYSCAPES, (150, 640))])
+def test_legend_shows_every_class_below_or_beside_the_one_before(labels, size):
+    picture = np.full((*size, 3), 1, np.uint8)  # of no class
+    draw_legend(picture, labels)
+    before = (0.0, 0.0)
+    for color in labels.colors:
+        rows, columns = np.nonzero((picture == color).all(2))
+        assert len(rows) >= 30
+        center = columns.mean(), rows.mean()
+        assert center[1] > before[1] or center[0] > before[0]
+        before = center
+    assert (picture[:, size[1] // 2:] == 1).all(), 'it stays in its corner'
+
+
+def test_legend_leaves_the_rest_of_the_picture_alone_and_darkens_what_is_under_it():
+    picture = np.full((480, 640, 3), 240, np.uint8)
+    draw_legend(picture, CAMVID)
+    changed = (picture != 240).any(2)
+    rows, columns = np.nonzero(changed)
+    box = changed[rows.min():rows.max() + 1, columns.min():columns.max() + 1]
+    assert box.mean() > 0.99  # the grey of a letter's edge may be that of the picture
+    assert len(rows) < 0.15 * changed.size
+    assert (picture[changed] == 80).all(1).mean() > 0.4  # a third
+
+
+@pytest.mark.parametrize('size', [(1, 1), (1, 640), (640, 1), (20, 20), (30, 2000), (32, 64)])
+def test_classes_for_which_there_is_no_room_are_left_out(size):
+    many = LabelSet(tuple(f'class number {n}' for n in range(255)), ((9, 9, 9),) * 255)
+    for labels in (CAMVID, many):
+        draw_legend(np.zeros((*size, 3), np.uint8), labels)

@@ -74,11 +74,15 @@ PARAMETERS = (
               'unknown (255).', 0.0, 1.0, live=True),
     Parameter('overlay_alpha', 0.5, 'Weight of the colours over the picture in the overlay.',
               0.0, 1.0, live=True),
+    Parameter('overlay_legend', False, 'Draw names and colours of the classes into the overlay.',
+              live=True),
     Parameter('jpeg_quality', 90, 'Quality of the overlay as JPEG.', 1, 100, live=True),
     Parameter('autostart', True, 'Configure and activate by itself; false: wait for lifecycle '
               'commands.'),
     Parameter('no_frames_after_s', 5.0, 'Warn after this many seconds without an image.',
               0.1, 3600.0, live=True),
+    Parameter('age_limit_s', 1.0, 'Diagnostics warn of images that are older than this many '
+              'seconds once they are labelled, by their stamps.', 0.001, 3600.0, live=True),
     Parameter('diagnostics_period_s', 1.0, 'Seconds between messages on /diagnostics.',
               0.1, 3600.0, live=True),
 )

@@ -14,6 +14,7 @@ from std_msgs.msg import Header
 
 from seg_ros.inference.segmenter import Segmentation
 from seg_ros.labels import LabelSet
+from seg_ros.render import draw_legend
 from seg_ros.ros.camera_info import scale_camera_info
 from seg_ros.ros.compressed import encode_jpeg, encode_png
 from seg_ros.ros.config import read_parameter
@@ -89,6 +90,8 @@ class Outputs:
         @cache
         def overlay() -> np.ndarray:
             picture = segmentation.overlay(self._palette, self._read('overlay_alpha'))
+            if self._read('overlay_legend'):
+                draw_legend(picture, self._labels)
             return picture
 
         def confidence() -> Image | None:
