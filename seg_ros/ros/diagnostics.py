@@ -6,6 +6,9 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from seg_ros.ros.camera_stream import CameraStream
+from seg_ros.ros.config import read_parameter
+
+TOO_MANY = 0.5  # share of the frames
 
 
 def could_not_start(values: Mapping[str, str]) -> bool:
@@ -18,7 +21,7 @@ def could_not_start(values: Mapping[str, str]) -> bool:
 
 
 def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream | None],
-                     engine: Mapping[str, str], no_frames_after_s: float) -> DiagnosticArray:
+                     engine: Mapping[str, str]) -> DiagnosticArray:
     """Fill a status of each camera: level, summary and all counts and times.
 
     :param state: the node's lifecycle state.
@@ -31,7 +34,7 @@ def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream 
         status = DiagnosticStatus(
             name=f'{node.get_fully_qualified_name().lstrip("/")}: {name or "image"}',
             hardware_id=engine.get('device', ''))
-        status.level, status.message = _judge(state, camera, no_frames_after_s)
+        status.level, status.message = _judge(node, state, camera)
         values = {'state': state, **engine}
         if camera is not None:
             values |= {'topic': camera.topic, **camera.statistics.values()}
@@ -40,15 +43,23 @@ def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream 
     return array
 
 
-def _judge(state: str, camera: CameraStream | None,
-           no_frames_after_s: float) -> tuple[bytes, str]:
+def _judge(node: Node, state: str, camera: CameraStream | None) -> tuple[bytes, str]:
     if camera is None or state != 'active':
-        return DiagnosticStatus.OK, f'{state}'
-    if camera.statistics.failing:
+        return DiagnosticStatus.OK, state
+    statistics = camera.statistics
+    if statistics.failing:
         return DiagnosticStatus.ERROR, 'the engine fails, see last_error'
     if not camera.listening:
         return DiagnosticStatus.OK, 'nobody listens to an output'
-    silence_s = camera.statistics.silence_s
-    if silence_s > no_frames_after_s:
+    silence_s, age_s = statistics.silence_s, statistics.image_age_s
+    if silence_s > read_parameter(node, 'no_frames_after_s'):
         return DiagnosticStatus.WARN, f'no image for {silence_s:.0f} s'
+    if age_s > read_parameter(node, 'age_limit_s'):
+        return DiagnosticStatus.WARN, f'images are {age_s:.2f} s old when they are labelled'
+    if -age_s > read_parameter(node, 'age_limit_s'):
+        return DiagnosticStatus.WARN, f'stamps of images lie {-age_s:.2f} s in the future'
+    for fate, why in (('refused', 'see last_error'),
+                      ('dropped', 'the camera is faster than the engine')):
+        if (share := statistics.share(fate)) > TOO_MANY:
+            return DiagnosticStatus.WARN, f'{share:.0%} of the images {fate}: {why}'
     return DiagnosticStatus.OK, 'labelling'

@@ -205,8 +205,7 @@ class SegmentationNode(LifecycleNode):
             values = {'engine': engine.name, 'device': engine.device,
                       'precision': engine.precision}
         values['announced'] = self._announced
-        self._diagnostics.publish(make_diagnostics(self, self._state(), cameras, values,
-                                                   read_parameter(self, 'no_frames_after_s')))
+        self._diagnostics.publish(make_diagnostics(self, self._state(), cameras, values))
 
     def _watch_cameras(self) -> None:
         for camera in self._labelling.cameras.values() if self._labelling else ():

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 WINDOW = 300  # frames that percentiles are taken over: ten seconds at 30 Hz
+RECENT = 10  # frames that tell how things are now
 
 
 class FrameStatistics:
@@ -20,6 +21,7 @@ class FrameStatistics:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts = dict.fromkeys(('received', 'processed', 'dropped', 'refused', 'failed'), 0)
+        self._fates: deque[str] = deque(maxlen=WINDOW)
         self._times_ms: dict[str, deque[float]] = {}
         self._last_error = ''
         self._failing = False
@@ -28,27 +30,32 @@ class FrameStatistics:
     def count_received(self, dropped_older: bool) -> None:
         with self._lock:
             self._counts['received'] += 1
-            self._counts['dropped'] += dropped_older
+            if dropped_older:
+                self._end('dropped')
             self._last_frame_s = time.monotonic()
 
     def count_processed(self, times_ms: Mapping[str, float]) -> None:
         """:param times_ms: milliseconds by name of the stage."""
         with self._lock:
-            self._counts['processed'] += 1
+            self._end('processed')
             self._failing = False
             for stage, value in times_ms.items():
                 self._times_ms.setdefault(stage, deque(maxlen=WINDOW)).append(value)
 
     def count_refused(self, reason: str) -> None:
         with self._lock:
-            self._counts['refused'] += 1
+            self._end('refused')
             self._last_error = reason
 
     def count_failed(self, reason: str) -> None:
         with self._lock:
-            self._counts['failed'] += 1
+            self._end('failed')
             self._last_error = reason
             self._failing = True
+
+    def _end(self, fate: str) -> None:
+        self._counts[fate] += 1
+        self._fates.append(fate)
 
     def restart_wait(self) -> None:
         """Begin to wait for frames now, as after subscribing."""
@@ -66,6 +73,26 @@ class FrameStatistics:
         """Seconds since the last frame arrived, or since the wait began."""
         with self._lock:
             return time.monotonic() - self._last_frame_s
+
+    def share(self, fate: str) -> float:
+        """Share of the last frames that ended so; 0 of only a few.
+
+        :param fate: 'processed', 'dropped', 'refused' or 'failed'.
+        """
+        with self._lock:
+            if len(self._fates) < RECENT:
+                return 0.0
+            return self._fates.count(fate) / len(self._fates)
+
+    @property
+    def image_age_s(self) -> float:
+        """How old the last images were once they were labelled, by their stamps: the median.
+
+        Negative where stamps lie in the future; 0 where images have no stamp.
+        """
+        with self._lock:
+            ages_ms = list(self._times_ms.get('image_age', ()))[-RECENT:]
+            return float(np.median(ages_ms)) / 1e3 if ages_ms else 0.0
 
     def values(self) -> dict[str, str]:
         """All of it as text, in the order in which it is shown in diagnostics."""
