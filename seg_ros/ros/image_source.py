@@ -28,7 +28,7 @@ from seg_ros.picture_sources import (
 )
 from seg_ros.ros.messages import to_image
 from seg_ros.ros.parameter import Parameter
-from seg_ros.ros.process import run_process
+from seg_ros.ros.process import make_node, run_process
 
 PARAMETERS = (
     Parameter('source', 'drawn', 'What is seen: the drawn road scene, the pictures of a folder, '
@@ -159,7 +159,7 @@ def _camera_info(header: Header, height: int, width: int) -> CameraInfo:
 
 
 def _run() -> None:
-    node = ImageSource()
+    node = make_node(ImageSource)
     try:
         executor = SingleThreadedExecutor()
         executor.add_node(node)

@@ -20,7 +20,7 @@ from seg_ros.ros.camera_stream import CameraStream
 from seg_ros.ros.config import TABLE, declare_parameters, read_cameras, read_parameter
 from seg_ros.ros.diagnostics import make_diagnostics
 from seg_ros.ros.labelling import Labelling
-from seg_ros.ros.process import run_process
+from seg_ros.ros.process import make_node, run_process
 from seg_ros.ros.qos_overrides import override_qos
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -217,7 +217,7 @@ class SegmentationNode(LifecycleNode):
 
 
 def _run() -> None:
-    node = SegmentationNode()
+    node = make_node(SegmentationNode)
     try:
         executor = SingleThreadedExecutor()
         executor.add_node(node)

@@ -3,12 +3,16 @@
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
 
 from seg_ros.errors import ConfigError
+
+NodeType = TypeVar('NodeType', bound=Node)
 
 
 def run_process(name: str, work: Callable[[], None], args: Sequence[str] | None) -> int:
@@ -36,6 +40,19 @@ def run_process(name: str, work: Callable[[], None], args: Sequence[str] | None)
     finally:
         rclpy.try_shutdown()
     return 0
+
+
+def make_node(node_type: Callable[[], NodeType]) -> NodeType:
+    """Make a node.
+
+    :raises ConfigError: ROS cannot, as with security that it does not find.
+    """
+    try:
+        return node_type()
+    except RuntimeError as error:  # what rclpy raises, with what rcl says
+        if not rclpy.ok():
+            raise  # a signal has ended the context
+        raise ConfigError(f'the node cannot be made: {str(error).splitlines()[0]}') from error
 
 
 def _init(args: Sequence[str] | None) -> None:
