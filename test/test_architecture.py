@@ -84,9 +84,17 @@ def test_only_the_node_the_demo_the_benchmark_and_bags_know_ros():
     assert not faults(outside, lambda name: is_ros(name) or within(name, 'seg_ros.ros'))
 
 
-def test_nothing_uses_the_benchmark():
-    rest = [path for path in FILES if path not in files('benchmark')]
-    assert not faults(rest, lambda name: within(name, 'seg_ros.benchmark'))
+@pytest.mark.parametrize('part', ['benchmark', 'soak'])
+def test_nothing_uses_what_only_measures(part):
+    rest = [path for path in FILES if path not in files(part)]
+    assert not faults(rest, lambda name: within(name, f'seg_ros.{part}'))
+
+
+def test_soak_knows_the_node_by_the_demo_alone():
+    assert not faults(files('soak'), lambda name: is_ros(name) or (
+        within(name, 'seg_ros') and not within(
+            name, 'seg_ros.soak', 'seg_ros.demo', 'seg_ros.cli.edge', 'seg_ros.files',
+            'seg_ros.errors')))
 
 
 def test_node_does_not_use_training():

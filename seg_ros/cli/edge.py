@@ -3,8 +3,9 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from seg_ros.errors import SegRosError
+from seg_ros.errors import ConfigError, SegRosError
 
 
 def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser,
@@ -26,3 +27,14 @@ def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentP
     except KeyboardInterrupt:
         print(f'{parser.prog}: interrupted', file=sys.stderr)
         return 130
+
+
+def check_result_file(path: Path) -> None:
+    """Find out before the work whether what comes of it can be written.
+
+    :raises ConfigError: the folder is not there, or the path is one.
+    """
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f'{path.absolute().parent}: no such folder; make it first')
+    if path.is_dir():
+        raise ConfigError(f'{path.resolve()}: is a folder; give the name of a file in it')

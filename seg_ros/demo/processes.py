@@ -39,7 +39,7 @@ class RosProcess:
     :param namespace: of the node and its topics, with a slash before it.
     """
 
-    def __init__(self, name: str, module: str, parameters: Mapping[str, bool | int | str],
+    def __init__(self, name: str, module: str, parameters: Mapping[str, bool | int | float | str],
                  log: Path, namespace: str = '') -> None:
         self.name = name
         self.log = log
