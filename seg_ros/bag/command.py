@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from seg_ros.cli.edge import run
+from seg_ros.cli.edge import check_result_file, run
 from seg_ros.errors import ConfigError
 from seg_ros.files import write_json
 from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, Engine, create_engine
+from seg_ros.label_map import LabelMap, load_label_map
+from seg_ros.labels import LabelSet
 from seg_ros.model_file import DEFAULT_MODEL, load_model
 from seg_ros.sizes import EXPECTED, read_size
 
@@ -51,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
                         "pictures, as 480x360 (default: the camera's shape at the training area)")
     parser.add_argument('--output-size', metavar='WxH', help='of labels and overlays, as 640x480 '
                         "(default: the camera's)")
+    parser.add_argument('--label-map', type=Path, metavar='FILE', help='gives the classes other '
+                        'ids, names and colours, or makes one of several, as the parameter '
+                        "label_map of the node (default: the model's)")
     parser.add_argument('--min-confidence', type=float, default=0.0, metavar='P',
                         help='pixels whose class is less probable become unknown, 0 to 1 '
                         '(default 0)')
@@ -70,20 +75,22 @@ def _bag(arguments: argparse.Namespace) -> int:
     from seg_ros.bag.topics import choose_topics
 
     model = load_model(arguments.model)
+    label_map = _read_label_map(arguments.label_map, model.spec.labels)
     with InputBag(arguments.input) as source:
         topics = choose_topics(source, arguments.topic, _warn)
         storage = arguments.storage or source.storage
         target = OutputBag(arguments.out, storage, source.compression, source.custom_data)
         engine = create_engine(model, arguments.engine, arguments.device, arguments.precision,
                                arguments.threads)
-        labelling = Labelling(create_segmenter(model, engine, network_size, output_size),
-                              arguments.min_confidence, arguments.overlay_alpha)
+        segmenter = create_segmenter(model, engine, network_size, output_size, label_map)
+        labelling = Labelling(segmenter, arguments.min_confidence, arguments.overlay_alpha)
         start_s = time.monotonic()
         with target, tqdm(total=sum(each.frames for each in topics), unit='frame') as progress:
             cameras = label_bag(source, target, topics, labelling, progress.update, _warn)
     summary = _summary(cameras, engine, time.monotonic() - start_s) | {
         'input': str(arguments.input), 'output': str(arguments.out), 'storage': storage,
-        'model': str(arguments.model or DEFAULT_MODEL.name)}
+        'model': str(arguments.model or DEFAULT_MODEL.name),
+        'classes': segmenter.labels.to_dict()}
     _show(summary, arguments.out)
     if arguments.json:
         write_json(arguments.json, summary)
@@ -102,11 +109,7 @@ def _check(arguments: argparse.Namespace) -> tuple[tuple[int, int] | None, ...]:
         raise ConfigError(f'{arguments.out.absolute()}: is there already and is not overwritten; '
                           'give another name')
     for path in filter(None, (arguments.out, arguments.json)):
-        if not path.absolute().parent.is_dir():
-            raise ConfigError(f'{path.absolute().parent}: no such folder; make it first')
-    if arguments.json and arguments.json.is_dir():
-        raise ConfigError(f'{arguments.json.resolve()}: is a folder; give the name of a file in '
-                          'it')
+        check_result_file(path)
     for option in ('min_confidence', 'overlay_alpha'):
         value = getattr(arguments, option)
         if not 0 <= value <= 1:  # nan neither
@@ -122,6 +125,17 @@ def _read_size(option: str, text: str | None) -> tuple[int, int] | None:
     if size is None:
         raise ConfigError(f'--{option.replace("_", "-")} {text}: expected {EXPECTED}')
     return size
+
+
+def _read_label_map(path: Path | None, labels: LabelSet) -> LabelMap | None:
+    """:raises ConfigError: it cannot be used for a model of these classes."""
+    if path is None:
+        return None
+    label_map = load_label_map(path, labels)
+    if label_map.unmapped:
+        _warn(f'{path}: of the classes of the model, {", ".join(label_map.unmapped)} become '
+              'unknown')
+    return label_map
 
 
 def _warn(text: str) -> None:
