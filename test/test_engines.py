@@ -31,7 +31,7 @@ def model():
 @pytest.fixture(params=['torch', 'openvino', 'onnxruntime'], scope='module')
 def engine(request, model):
     needs(request.param)
-    engine = create_engine(model, request.param, 'cpu')
+    engine = create_engine(model, request.param, 'cpu', 'float32')
     yield engine
     engine.close()
 
@@ -105,6 +105,14 @@ def test_a_closed_engine_says_so(name):
     engine.close()
     with pytest.raises(EngineError, match='closed'):
         engine.infer(scene(5, 64, 96)[None])
+
+
+def test_openvino_takes_bfloat16_by_itself_where_the_cpu_has_it():
+    openvino = pytest.importorskip('openvino')
+    has_it = 'BF16' in openvino.Core().get_property('CPU', 'OPTIMIZATION_CAPABILITIES')
+    engine = create_engine(random_model(), 'openvino', 'cpu')
+    assert engine.precision == ('bfloat16' if has_it else 'float32')
+    assert create_engine(random_model(), 'torch', 'cpu').precision == 'float32'
 
 
 @pytest.mark.parametrize('name', ['torch', 'openvino'])

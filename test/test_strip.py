@@ -230,7 +230,8 @@ def test_deployed_graph_gives_each_pixel_its_most_probable_class(model):
 def test_engines_take_it_at_any_size(model, name):
     if name == 'openvino':
         pytest.importorskip('openvino')
-    engine, deployed = create_engine(model, name, 'cpu'), DeployedNetwork(model)
+    engine = create_engine(model, name, 'cpu', 'float32')
+    deployed = DeployedNetwork(model)
     for height, width in [(90, 120), (33, 47), (61, 45)]:  # none is the size of the trace
         rgb = np.ascontiguousarray(SCENE[None, :height, :width])
         labels, confidence = engine.infer(rgb)

@@ -20,7 +20,7 @@ class OpenVinoEngine:
     Compiled once for each input shape, in about 0.15 s: a graph for any shape is a fifth slower.
 
     :param device: 'auto' (the CPU) or a device that OpenVINO finds, such as 'cpu' or 'gpu'.
-    :param precision: 'auto' is float32.
+    :param precision: 'auto' is bfloat16 on a CPU that has instructions for it, else float32.
     :param threads: on the CPU; 0 leaves OpenVINO's choice.
     :raises ConfigError: no such device, or it lacks the precision.
     :raises EngineError: the network cannot be converted.
@@ -87,10 +87,11 @@ def _find_device(core: openvino.Core, device: str) -> str:
 
 
 def _find_precision(core: openvino.Core, device: str, precision: str) -> str:
-    if precision == 'auto':
-        return 'float32'
     capabilities = core.get_property(device.upper(), 'OPTIMIZATION_CAPABILITIES')
     known = [name for name, capability in CAPABILITIES.items() if capability in capabilities]
+    if precision == 'auto':
+        # Half the time of float32 at the same mIoU; a GPU's float16 is not measured.
+        return 'bfloat16' if device == 'cpu' and 'bfloat16' in known else 'float32'
     if precision not in known:
         raise ConfigError(f'precision {precision!r}: the openvino engine has {", ".join(known)} '
                           f'on this {device}')

@@ -62,7 +62,8 @@ def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
     :param engine: one of ``ENGINES``; 'auto' is torch on a CUDA GPU, else openvino where it is
         installed, else torch.
     :param device: 'auto', 'cpu', 'cuda', 'cuda:1', ..., or one that OpenVINO finds.
-    :param precision: one of ``PRECISIONS``; 'auto' is float16 on a CUDA GPU, else float32.
+    :param precision: one of ``PRECISIONS``; 'auto' is float16 on a CUDA GPU; on a CPU float32,
+        and in openvino bfloat16 where the CPU has instructions for it.
     :param threads: of the CPU; 0 is the engine's choice.
     :param announce: told what 'auto' chose and why and, as warnings, what takes minutes or goes
         on more slowly than it could; by default that is printed.

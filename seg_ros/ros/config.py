@@ -52,7 +52,8 @@ PARAMETERS = (
               'where installed, else torch.', choices=ENGINES),
     Parameter('device', 'auto', 'Where the engine runs: auto, cpu, cuda, cuda:1, ...'),
     Parameter('precision', 'auto', 'Arithmetic of the network; auto: float16 on a GPU, float32 '
-              'on a CPU.', choices=PRECISIONS),
+              'on a CPU, bfloat16 with openvino on a CPU that has instructions for it.',
+              choices=PRECISIONS),
     Parameter('threads', 0, 'CPU threads of the engine; 0: one per core.', 0, 1024),
     CamerasParameter('cameras', [''], 'Names of several cameras: [front, left] has the topics '
                      'front/image, front/camera_info, front/segmentation/..., and so for left; '

@@ -108,7 +108,8 @@ class Contender:
     """One model in one engine, while it is compared."""
 
     def __init__(self, model: Model, engine: str) -> None:
-        self.segmenter = Segmenter(model, create_engine(model, engine, 'cpu'))
+        self.segmenter = Segmenter(model, create_engine(
+            model, engine, 'cpu', 'int8' if model.precision == 'int8' else 'float32'))
         self.confusion = ConfusionMatrix(len(model.spec.labels))
         self.times_ms: list[float] = []
         self._index_of_id = model.spec.labels.index_of_id

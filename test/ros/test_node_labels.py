@@ -133,7 +133,7 @@ def test_output_size_holds_for_every_output(robot):
 
 @pytest.mark.parametrize('model', ['asymmetric_camvid', 'strip_camvid'])
 def test_network_is_chosen_by_the_model_alone(robot, model):
-    robot.start_node(model=model)
+    robot.start_node(model=model, precision='float32')
     labels = robot.listen('/segmentation/labels')
     rgb, _ = DrawnScene(2, 640, 480).frame(1.0)
     output = pixels(robot.label(robot.publisher(), make_image(rgb), labels))[..., 0]
