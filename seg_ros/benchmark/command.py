@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seg_ros.benchmark.variants import (
+    ALL_FOLDS,
     DABNET,
     PLAIN,
     SETTINGS,
@@ -113,6 +114,9 @@ def _check_variant(variant: Variant, ros: bool) -> None:
     if ros and 'labels' not in variant.outputs:
         raise ConfigError(f'outputs {"+".join(variant.outputs)}: with --ros, labels must be '
                           'among them, as it is their time that is taken')
+    if ros and variant.folds != ALL_FOLDS:
+        raise ConfigError(f'folds {variant.folds}: the node has them all; leave --ros or the '
+                          'folds out')
     if ros and variant.batch != 1:
         raise ConfigError(f'batch {variant.batch}: the node labels one picture at a time here; '
                           'leave --ros or the batch out')

@@ -1,7 +1,8 @@
 """A variant made ready to run in this process, and its network alone."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from seg_ros.benchmark.arithmetic import use_threads
 from seg_ros.benchmark.dabnet import DabNet
 from seg_ros.benchmark.variants import DABNET, Variant
 from seg_ros.drawn_scene import DrawnScene
+from seg_ros.inference import deploy
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import resize_picture
 from seg_ros.model_file import Model, ModelSpec, load_model
@@ -31,8 +33,24 @@ class Contender:
         self.variant = variant
         self.model = model
         self.network_size = variant.network_size or input_size(model.spec, *variant.size)
-        self.engine = create_engine(model, variant.engine, variant.device, variant.precision,
-                                    variant.threads)
+        with folded_up_to(variant.folds):
+            self.engine = create_engine(model, variant.engine, variant.device, variant.precision,
+                                        variant.threads)
+
+
+@contextmanager
+def folded_up_to(last: str) -> Iterator[None]:
+    """Let networks be deployed with some of the folds only: what each is worth.
+
+    :param last: of the folds; 'none' for none.
+    """
+    names = list(deploy.FOLDS)
+    kept = names[:names.index(last) + 1] if last in names else []
+    everything, deploy.FOLDS = deploy.FOLDS, {name: deploy.FOLDS[name] for name in kept}
+    try:
+        yield
+    finally:
+        deploy.FOLDS = everything
 
 
 class NetworkAlone:

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 
 from seg_ros.benchmark.rows import Row
+from seg_ros.benchmark.variants import ALL_FOLDS
 from seg_ros.training.versions import cores, versions
 
 # Has Python's messages check each byte that is assigned, as they always do before Iron.
@@ -92,7 +93,8 @@ SHOWN: dict[str, Callable[[Row], str]] = {
     'threads': lambda row: f'threads {row.threads or "auto"}',
     'batch': lambda row: f'batch {row.batch}', 'size': lambda row: str(row.size),
     'network_size': lambda row: f'at the network {row.network_size}',
-    'outputs': lambda row: str(row.outputs)}
+    'outputs': lambda row: str(row.outputs),
+    'folds': lambda row: '' if row.folds == ALL_FOLDS else f'folds {row.folds}'}
 
 
 def describe(rows: Sequence[Row]) -> tuple[str, list[str]]:
@@ -102,8 +104,9 @@ def describe(rows: Sequence[Row]) -> tuple[str, list[str]]:
     shown = [[show(row) for row in firsts] for show in SHOWN.values()]
     common = [texts[0] for texts in shown if len(set(texts)) == 1]
     differing = [texts for texts in shown if len(set(texts)) > 1]
-    return ', '.join(common), [' '.join([row.name, *(texts[index] for texts in differing)])
-                               for index, row in enumerate(firsts)]
+    return ', '.join(filter(None, common)), [
+        ' '.join(filter(None, [row.name, *(texts[index] for texts in differing)]))
+        for index, row in enumerate(firsts)]
 
 
 def _header(common: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from seg_ros.benchmark.samples import Summary, ratio, summarise
-from seg_ros.benchmark.variants import Variant, show_size
+from seg_ros.benchmark.variants import ALL_FOLDS, Variant, show_size
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Row:
     :param share_of_peak: multiply-adds a second in terms of those of the matrix product.
     :param layers: of the network that make up the stage.
     :param dropped: pictures that were never labelled, of those in ``frames``.
+    :param folds: as in ``Variant``.
     :param peak_rss_mb: largest resident memory of a process that does nothing else.
     """
 
@@ -57,6 +58,7 @@ class Row:
     frames: int | None = None
     dropped: int | None = None
     peak_rss_mb: float | None = None
+    folds: str = ALL_FOLDS
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values, rounded."""
@@ -79,7 +81,8 @@ def base_row(number: int, variant: Variant, network_size: tuple[int, int],
     :param number: of the variant, from 1 on.
     """
     return Row(number, variant.name, '', show_size(variant.size), show_size(network_size),
-               *ran_on, variant.threads, variant.batch, '+'.join(variant.outputs), None, None)
+               *ran_on, variant.threads, variant.batch, '+'.join(variant.outputs), None, None,
+               folds=variant.folds)
 
 
 def timed(row: Row, stage: str, seconds: Sequence[float]) -> Row:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from seg_ros.errors import ConfigError
+from seg_ros.inference.deploy import FOLDS
 from seg_ros.inference.engines import ENGINES, PRECISIONS
 from seg_ros.model_file import find_model
 from seg_ros.sizes import EXPECTED, read_size
@@ -14,6 +15,7 @@ DABNET = 'dabnet'
 PLAIN = 'plain'
 TUTORIALS_QUEUE = 10  # what the tutorials of ROS give to a subscription
 OUTPUTS = ('labels', 'overlay', 'confidence')
+ALL_FOLDS = list(FOLDS)[-1]
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Variant:
     :param size: height and width of the pictures.
     :param network_size: at which the network sees them; None is what a node would choose.
     :param outputs: that somebody listens to, of ``OUTPUTS``.
+    :param folds: the last of ``seg_ros.inference.deploy.FOLDS`` that the network gets, or 'none'.
     :param plain: pictures that wait for the plain node (``seg_ros.benchmark.plain_node``), which
         then runs instead of ours; 0 is ours.
     """
@@ -40,6 +43,7 @@ class Variant:
     size: tuple[int, int] = (480, 640)
     network_size: tuple[int, int] | None = None
     outputs: tuple[str, ...] = ('labels',)
+    folds: str = ALL_FOLDS
     plain: int = 0
 
     @property
@@ -132,7 +136,9 @@ SETTINGS = {setting.name: setting for setting in (
     Setting('network_size', 'WxH', "sizes at which the network sees them (default: the node's "
             'choice)', parse_size, show_size),
     Setting('outputs', 'NAMES', 'outputs that are listened to, joined by +: '
-            f'{", ".join(OUTPUTS)}', _parse_outputs, '+'.join))}
+            f'{", ".join(OUTPUTS)}', _parse_outputs, '+'.join),
+    Setting('folds', 'LAST', 'what is folded into the weights before the network runs, up to: '
+            f'none, {", ".join(FOLDS)}', _one_of(('none', *FOLDS))))}
 
 
 def cross(values: Mapping[str, Sequence[Any]]) -> list[Variant]:

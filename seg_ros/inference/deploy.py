@@ -8,6 +8,9 @@ from torch import Tensor, nn
 from seg_ros.inference.fold import fold_batch_norms, fold_shuffles, merge_depthwise_pairs
 from seg_ros.model_file import Model
 
+# In turn: each builds on those before it.
+FOLDS = {'pairs': merge_depthwise_pairs, 'norms': fold_batch_norms, 'shuffles': fold_shuffles}
+
 
 class DeployedNetwork(nn.Module):
     """What an engine runs. It equals the trained network but for rounding.
@@ -22,9 +25,8 @@ class DeployedNetwork(nn.Module):
     def __init__(self, model: Model, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         network = copy.deepcopy(model.network).double()
-        merge_depthwise_pairs(network)
-        fold_batch_norms(network.eval())
-        fold_shuffles(network)
+        for fold in FOLDS.values():
+            fold(network.eval())  # what a fold has made is in training mode
         self.dtype = dtype
         self.network = network.to(dtype)
         mean = torch.tensor(model.spec.mean, dtype=torch.float64)

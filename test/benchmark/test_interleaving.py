@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 from random_models import random_model
 
 from seg_ros.benchmark import rounds
-from seg_ros.benchmark.contender import Contender, NetworkAlone
+from seg_ros.benchmark.contender import Contender, NetworkAlone, draw
 from seg_ros.benchmark.rounds import interleave
 from seg_ros.benchmark.variants import Variant
+from seg_ros.inference.deploy import DeployedNetwork
 
 pytest.importorskip('sensor_msgs')
 from seg_ros.benchmark.frame_path import FramePath  # noqa: E402
@@ -33,6 +35,20 @@ def contender(name: str, record: list, **changes) -> Contender:
                       random_model())
     found.engine = RecordingEngine(found.engine, name, record)
     return found
+
+
+def test_network_labels_alike_however_much_of_it_is_folded():
+    model, found = random_model({}), {}
+    rgb = draw((64, 96))[None]
+    expected = DeployedNetwork(model)(torch.from_numpy(rgb))[0].numpy()
+    for folds in ('none', 'pairs', 'norms', 'shuffles'):
+        engine = Contender(Variant(engine='torch', device='cpu', size=(64, 96), folds=folds),
+                           model).engine
+        assert (engine.infer(rgb)[0] == expected).mean() > 0.999
+        names = {type(module).__name__ for module in engine._network.modules()}
+        found[folds] = names & {'DepthwisePair', 'BatchNorm2d', 'InPieces'}
+    assert found == {'none': {'DepthwisePair', 'BatchNorm2d'}, 'pairs': {'BatchNorm2d'},
+                     'norms': set(), 'shuffles': {'InPieces'}}
 
 
 def test_all_have_one_turn_a_round_and_none_is_always_first():

@@ -69,6 +69,12 @@ def test_variants_are_told_apart_by_what_they_differ_in():
     assert common == 'on cpu, float32, batch 1, 640x480, at the network 480x360, labels'
 
 
+def test_folds_are_told_where_they_are_not_all():
+    rows = [row(1, 'network', [1.0]), row(2, 'network', [1.0], folds='pairs')]
+    assert describe(rows)[1] == ['asymmetric_camvid', 'asymmetric_camvid folds pairs']
+    assert describe([row(1, 'network', [1.0], folds='none')])[0].endswith('labels, folds none')
+
+
 def test_table_shows_times_ratios_shares_and_memory():
     rows = compared([
         replace(row(1, 'network', [0.02]), multiply_adds=3_020_000_000, share_of_peak=0.754),

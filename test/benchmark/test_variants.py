@@ -15,10 +15,10 @@ def options(*arguments: str):
 
 def test_everything_can_be_said_of_a_variant():
     text = ('model=dabnet,engine=torch,device=cpu,precision=bfloat16,threads=2,batch=3,'
-            'size=1920x1080,network_size=480x360,outputs=overlay+labels')
+            'size=1920x1080,network_size=480x360,outputs=overlay+labels,folds=pairs')
     assert parse_variant(text, DEFAULTS) == Variant(
         'dabnet', 'torch', 'cpu', 'bfloat16', 2, 3, (1080, 1920), (360, 480),
-        ('labels', 'overlay'))
+        ('labels', 'overlay'), 'pairs')
 
 
 def test_what_is_left_out_is_as_in_the_first_variant():
@@ -46,6 +46,7 @@ def test_what_is_left_out_is_as_in_the_first_variant():
     ('network_size=9000x480', "network_size '9000x480': expected a size such as"),
     ('outputs=labels+colour', "outputs 'labels+colour': expected some of labels, overlay"),
     ('outputs=labels+labels', "outputs 'labels+labels': expected some of"),
+    ('folds=some', "folds 'some': expected one of none, pairs, norms, shuffles"),
     ('model=nowhere', "model 'nowhere': no such model file"),
 ])
 def test_variant_that_cannot_be_is_refused_with_the_reason(text, reason):
