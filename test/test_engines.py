@@ -1,5 +1,6 @@
 """The engines behind their one interface."""
 
+import os
 import subprocess
 import sys
 from functools import lru_cache
@@ -167,6 +168,32 @@ def test_threads_are_heeded():
 def test_openvino_is_not_imported_before_it_is_asked_for():
     code = 'import sys, seg_ros.inference.segmenter; sys.exit("openvino" in sys.modules)'
     assert subprocess.run([sys.executable, '-c', code], timeout=120).returncode == 0
+
+
+def test_openvino_tells_nobody_of_its_use(tmp_path):
+    """Before it would, it puts the number of the user that it counts into the home folder."""
+    pytest.importorskip('openvino')
+    code = ('from seg_ros.inference.engines import create_engine\n'
+            'from seg_ros.model_file import load_model\n'
+            "create_engine(load_model(''), 'openvino', 'cpu')")
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ('CI', 'TF_BUILD', 'JENKINS_URL')}  # where it never does
+    subprocess.run([sys.executable, '-c', code], check=True, timeout=120,
+                   env={**environment, 'HOME': str(tmp_path)})
+    assert not list(tmp_path.iterdir())
+
+
+def test_openvino_takes_models_in_turn():
+    """What it keeps of one is not taken for another's."""
+    pytest.importorskip('openvino')
+    first, second = random_model(), random_model()
+    with torch.no_grad():
+        second.network.classify.bias[3] += 1000  # all is class 3
+    rgb = scene(5, 64, 96)[None]
+    for model in (first, second, first):
+        labels, _ = create_engine(model, 'openvino', 'cpu', 'float32').infer(rgb)
+        assert (labels == reference(model, rgb)[0]).mean() >= 0.999
+        assert (labels == 3).all() == (model is second)
 
 
 @needs_gpu

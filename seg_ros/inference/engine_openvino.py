@@ -1,10 +1,15 @@
 """The deployed network in OpenVINO."""
 
+import hashlib
+
 import numpy as np
 import openvino
 import torch
+from openvino.frontend import FrontEndManager
+from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
 
 from seg_ros.errors import ConfigError, EngineError
+from seg_ros.inference import deploy
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.inference.kept import Kept
 from seg_ros.model_file import Model
@@ -12,6 +17,11 @@ from seg_ros.model_file import Model
 # What int8 leaves over is computed in float32.
 PRECISION_HINTS = {'float32': 'f32', 'float16': 'f16', 'bfloat16': 'bf16', 'int8': 'f32'}
 CAPABILITIES = {'float32': 'FP32', 'float16': 'FP16', 'bfloat16': 'BF16'}
+
+
+# The last graph, as torch keeps what it has traced to the end of the process (its issue 35600):
+# 15 MB for each time that a node is configured.
+_converted: dict[str, openvino.Model] = {}
 
 
 class OpenVinoEngine:
@@ -72,10 +82,32 @@ class OpenVinoEngine:
 def _convert(core: openvino.Core, model: Model) -> openvino.Model:
     if model.onnx is not None:
         return core.read_model(model.onnx)
-    # Traced here, as OpenVINO would trace it three times, to check the result.
+    key = _fingerprint(model)
+    if key not in _converted:
+        _converted.clear()
+        _converted[key] = _convert_traced(model)
+    return _converted[key]
+
+
+def _convert_traced(model: Model) -> openvino.Model:
+    """Convert without ``openvino.convert_model``, which takes three times as long and traces the
+    network three times, to check the result.
+    """
     example = torch.zeros((1, 64, 96, 3), dtype=torch.uint8)
     traced = torch.jit.trace(DeployedNetwork(model), example, check_trace=False)
-    return openvino.convert_model(traced, example_input=example)
+    frontend = FrontEndManager().load_by_framework('pytorch')
+    decoder = TorchScriptPythonDecoder(traced, example_input=(example,))
+    return frontend.convert(frontend.load(decoder))
+
+
+def _fingerprint(model: Model) -> str:
+    """The same for models whose graphs are the same."""
+    spec = model.spec
+    digest = hashlib.sha256(repr((spec.architecture, spec.arguments, spec.mean, spec.std,
+                                  list(deploy.FOLDS))).encode())
+    for name, tensor in model.network.state_dict().items():
+        digest.update(name.encode() + tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _find_device(core: openvino.Core, device: str) -> str:
