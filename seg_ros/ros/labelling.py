@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
 from seg_ros.inference.device_segmenter import create_segmenter
@@ -37,9 +38,11 @@ class Labelling:
             self.engine = create_engine(model, values['engine'], values['device'],
                                         values['precision'], values['threads'], announce=announce)
             undo.callback(self.engine.close)
+            _expect_running(node)
             segmenter = create_segmenter(model, self.engine, read_size(values['network_size']),
                                          read_size(values['output_size']), label_map)
             segmenter.warm_up(*WARM_UP_SIZE)
+            _expect_running(node)
             names = read_cameras(values['cameras'])
             batching = measure_batching(segmenter, len(names), *WARM_UP_SIZE)
             self._worker = Worker(node, segmenter, batching.sizes)
@@ -74,6 +77,15 @@ class Labelling:
         """Stop, and give everything back."""
         self.stop()
         self._undo.close()
+
+
+def _expect_running(node: Node) -> None:
+    """Leave off where a signal has ended ROS meanwhile: what is left may take a second and more.
+
+    :raises ExternalShutdownException: it has.
+    """
+    if not node.context.ok():
+        raise ExternalShutdownException
 
 
 def _load_label_map(node: Node, path: str, model: Model) -> LabelMap | None:
