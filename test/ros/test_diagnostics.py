@@ -55,7 +55,7 @@ def test_level_and_summary_tell_what_a_person_should_look_at(robot):
 
 
 def test_camera_faster_than_the_engine_is_told(robot):
-    robot.start_node(network_size='1280x960', diagnostics_period_s=0.2, age_limit_s=3600)
+    robot.start_node(network_size='640x480', diagnostics_period_s=0.2, age_limit_s=3600)
     robot.listen('/segmentation/labels')
     publisher = robot.publisher()
     with robot.filming({publisher: 30.0}, make_image(np.zeros((48, 64, 3), np.uint8))):

@@ -44,7 +44,7 @@ def test_label_image_keeps_header_and_size_of_the_frame(robot):
 
 def test_drawn_scene_is_labelled_right_through_the_whole_chain(robot):
     """Another process publishes at 10 Hz; its exact labels come on a topic of their own."""
-    robot.start_node()
+    robot.start_node(engine='auto')
     labels = robot.listen('/segmentation/labels')
     truths = robot.listen('/truth')
     confusion = ConfusionMatrix(len(CAMVID))
@@ -133,7 +133,7 @@ def test_output_size_holds_for_every_output(robot):
 
 @pytest.mark.parametrize('model', ['asymmetric_camvid', 'strip_camvid'])
 def test_network_is_chosen_by_the_model_alone(robot, model):
-    robot.start_node(model=model, precision='float32')
+    robot.start_node(model=model, engine='auto', precision='float32')
     labels = robot.listen('/segmentation/labels')
     rgb, _ = DrawnScene(2, 640, 480).frame(1.0)
     output = pixels(robot.label(robot.publisher(), make_image(rgb), labels))[..., 0]

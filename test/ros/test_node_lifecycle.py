@@ -135,7 +135,7 @@ def test_ends_quietly_while_it_starts(after_s):
 
 def test_ends_quietly_while_it_configures(robot):
     """SIGTERM, as a launch sends it, does not interrupt Python: the context goes underneath."""
-    node = robot.start_node(autostart='false', wait='')
+    node = robot.start_node(autostart='false', wait='', engine='auto')
     assert robot.state() == 'unconfigured'
     client = robot.node.create_client(ChangeState, '/segmentation/change_state')
     assert client.wait_for_service(WAIT_S)
@@ -209,7 +209,7 @@ def test_model_changes_while_inactive_and_a_wrong_one_changes_nothing(robot, tmp
 
 
 def test_what_the_engine_announces_is_in_the_diagnostics_while_it_configures(robot):
-    robot.start_node(wait='', autostart='false')
+    robot.start_node(wait='', autostart='false', engine='auto')
     robot.diagnostics()  # from now on it is heard
     heard = robot.heard['/diagnostics']
     robot.change_state('configure')

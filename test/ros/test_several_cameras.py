@@ -122,7 +122,7 @@ def test_errors_of_one_camera_do_not_hide_those_of_another(robot):
 
 def test_cameras_of_any_rates_have_the_same_share_and_parameters_answer_meanwhile(robot):
     """At a size of which the engine manages fewer frames in all than the slowest camera sends."""
-    start(robot, *FOUR, network_size='640x480')
+    start(robot, *FOUR, engine='auto', network_size='640x480')
     labels = [robot.listen(f'/{name}/segmentation/labels') for name in FOUR]
     rates_hz = {robot.publisher(f'/{name}/image'): rate_hz
                 for name, rate_hz in zip(FOUR, (30.0, 20.0, 15.0, 12.0), strict=True)}
@@ -146,8 +146,8 @@ def test_four_cameras_are_labelled_as_fast_as_one_in_little_more_memory(robot):
     count, and there are more of them where it is busy. Each case sends about 40 images a second,
     at a size of which the engine manages far fewer.
     """
-    one = robot.start_node(namespace='one', network_size='640x480')
-    four = start(robot, *FOUR, namespace='four', network_size='640x480')
+    one = robot.start_node(namespace='one', engine='auto', network_size='640x480')
+    four = start(robot, *FOUR, namespace='four', engine='auto', network_size='640x480')
     good, bad = make_image(drawn(640, 480)), make_image(drawn(640, 480))
     bad.data = bad.data[:-1]
     topics = {'one': ['/one/segmentation/labels'],
