@@ -52,7 +52,10 @@ def test_labels_and_confidence_are_those_of_the_softmax(model, deployed):
     logits = deployed.logits(rgb)
     probability = torch.softmax(logits.double(), dim=1)
     assert labels.dtype == confidence.dtype == torch.uint8
-    assert torch.equal(labels.long(), logits.argmax(dim=1))
+    two_best = logits.topk(2, dim=1).values
+    decided = two_best[:, 0] - two_best[:, 1] > 1e-6  # else their float32 probabilities are equal
+    assert decided.float().mean() > 0.95
+    assert torch.equal(labels.long()[decided], logits.argmax(dim=1)[decided])
     exact = 255 * probability.amax(dim=1)
     assert (confidence - exact).abs().max() <= 0.5 + 1e-3
     assert confidence.max() > 100 > confidence.min()

@@ -35,10 +35,10 @@ class StripNetwork(AsymmetricEncoder):
     :raises ConfigError: arguments that no network can be built with.
     """
 
-    def __init__(self, classes: int, widths: Sequence[int] = (29, 48, 128),
+    def __init__(self, classes: int, widths: Sequence[int] = (13, 32, 128),
                  dilations2: Sequence[int] = (2, 2, 2),
-                 dilations3: Sequence[int] = (4, 4, 8, 8, 16, 16, 32, 32),
-                 pooled: int = 16, hidden: int = 72) -> None:
+                 dilations3: Sequence[int] = (1, 2, 5, 9, 2, 5, 9, 17),
+                 pooled: int = 16, hidden: int = 80) -> None:
         super().__init__(widths, dilations2, dilations3)
         check_channels(pooled=pooled, hidden=hidden)
         light = self.channels[2]
