@@ -91,6 +91,13 @@ def shipped_models() -> dict[str, Path]:
     return {file.stem: file for file in sorted(WEIGHTS.glob('*.safetensors'))}
 
 
+def model_help() -> str:
+    """What a command's option for a model takes."""
+    default, *others = shipped_models()
+    return (f'model file, or the name of one that ships: {default} (default), '
+            f'{", ".join(others)}')
+
+
 def find_model(path: Path | str) -> Path:
     """File of a model: ``path``, unless it is '' or the name of one that ships."""
     return shipped_models().get(str(path), Path(path)) if str(path) else DEFAULT_MODEL

@@ -16,7 +16,7 @@ from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, Engine, create_engine
 from seg_ros.label_map import LabelMap, load_label_map
 from seg_ros.labels import LabelSet
-from seg_ros.model_file import DEFAULT_MODEL, load_model
+from seg_ros.model_file import DEFAULT_MODEL, load_model, model_help
 from seg_ros.sizes import EXPECTED, read_size
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def _parser() -> argparse.ArgumentParser:
                         'that hold pictures and are not labelled yet)')
     parser.add_argument('--storage', choices=('sqlite3', 'mcap'),
                         help='of the new bag (default: as the input)')
-    parser.add_argument('--model', default='', help='model file, or the name of one that '
-                        'ships: asymmetric_camvid (default), strip_camvid')
+    parser.add_argument('--model', default='', help=model_help())
     parser.add_argument('--engine', choices=ENGINES, default='auto')
     parser.add_argument('--device', default='auto', help='auto, cpu, cuda, cuda:1, ...')
     parser.add_argument('--precision', choices=PRECISIONS, default='auto')

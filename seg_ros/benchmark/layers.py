@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from seg_ros.benchmark.contender import Contender, ready_pictures
+from seg_ros.benchmark.contender import Contender, folded_up_to, ready_pictures
 from seg_ros.inference.engine_openvino import OpenVinoEngine
 from seg_ros.inference.int8 import for_precision
 from seg_ros.model_file import Model
@@ -35,8 +35,10 @@ def profile_layers(contender: Contender,
         how many layers it is.
     """
     variant = contender.variant
-    engine = ProfiledEngine(for_precision(contender.model, variant.precision),
-                            contender.engine.device, contender.engine.precision, variant.threads)
+    with folded_up_to(variant.folds):
+        engine = ProfiledEngine(for_precision(contender.model, variant.precision),
+                                contender.engine.device, contender.engine.precision,
+                                variant.threads)
     pictures = ready_pictures(contender)
     times: dict[str, list[float]] = {}
     counts: Counter[str] = Counter()

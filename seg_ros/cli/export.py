@@ -8,7 +8,7 @@ from pathlib import Path
 from seg_ros.cli.edge import run
 from seg_ros.errors import ConfigError
 from seg_ros.files import written_whole
-from seg_ros.model_file import load_model
+from seg_ros.model_file import load_model, model_help
 from seg_ros.onnx_file import sign_onnx
 
 
@@ -20,8 +20,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='seg_export', description=__doc__)
     parser.add_argument('out', type=Path, metavar='OUT.onnx',
                         help='file to write; one that is there is replaced')
-    parser.add_argument('--model', default='', help='model file, or the name of one that '
-                        'ships: asymmetric_camvid (default), strip_camvid')
+    parser.add_argument('--model', default='', help=model_help())
     return parser
 
 

@@ -15,7 +15,7 @@ from seg_ros.files import write_png
 from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
-from seg_ros.model_file import load_model
+from seg_ros.model_file import load_model, model_help
 from seg_ros.render import draw_overlay
 
 ENDINGS = ('_labels', '_overlay')
@@ -33,8 +33,7 @@ def _parser() -> argparse.ArgumentParser:
                         help='folder of the results, made if absent: NAME_labels.png (class '
                         'ids) and NAME_overlay.png; of a video NAME_overlay.mp4 and '
                         'NAME_labels/000000.png and on')
-    parser.add_argument('--model', default='', help='model file, or the name of one that '
-                        'ships: asymmetric_camvid (default), strip_camvid')
+    parser.add_argument('--model', default='', help=model_help())
     parser.add_argument('--engine', choices=ENGINES, default='auto')
     parser.add_argument('--device', default='auto', help='auto, cpu, cuda, cuda:1, ...')
     parser.add_argument('--precision', choices=PRECISIONS, default='auto')

@@ -46,8 +46,8 @@ class CamerasParameter(Parameter):
 
 
 PARAMETERS = (
-    Parameter('model', '', 'Path of a model file, or the name of one that ships: strip_camvid; '
-              'empty: asymmetric_camvid.'),
+    Parameter('model', '', 'Path of a model file, or the name of one that ships: '
+              'asymmetric_camvid_train, strip_camvid; empty: asymmetric_camvid.'),
     Parameter('engine', 'auto', 'What runs the network; auto: torch on a CUDA GPU, else openvino '
               'where installed, else torch.', choices=ENGINES),
     Parameter('device', 'auto', 'Where the engine runs: auto, cpu, cuda, cuda:1, ...'),

@@ -148,10 +148,16 @@ class SegmentationNode(LifecycleNode):
         try:
             for parameter in parameters:
                 self._check_parameter(parameter)
-            for parameter in parameters:
+            # The model first: it alone may be refused yet.
+            for parameter in sorted(parameters, key=lambda each: each.name != 'model'):
                 self._take_up(parameter)
         except SegRosError as error:
             return SetParametersResult(successful=False, reason=str(error))
+        except Exception as error:  # a fault of ours: shown whole, and all stays as it was
+            if not self.context.ok():
+                raise  # a signal ended ROS underneath
+            self.get_logger().error(f'cannot change parameters:\n{traceback.format_exc()}')
+            return SetParametersResult(successful=False, reason=f'{type(error).__name__}: {error}')
         return SetParametersResult(successful=True)
 
     def _check_parameter(self, parameter: Parameter) -> None:

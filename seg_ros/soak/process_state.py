@@ -27,9 +27,9 @@ class ProcessState:
 
 def check_system() -> None:
     """:raises ConfigError: the system does not tell what processes hold."""
-    if not (PROC / 'self' / 'status').is_file():
-        raise ConfigError(f'{PROC}: is not there; a soak reads of it what the node holds, which '
-                          'needs Linux')
+    if read_process(PROC / 'self') is None:
+        raise ConfigError(f'{PROC}: is not there, or does not tell enough; a soak reads of it '
+                          'what the node holds, which needs Linux')
 
 
 def read_process(folder: Path) -> ProcessState | None:

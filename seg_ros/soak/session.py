@@ -31,7 +31,7 @@ def run_soak(options: Options) -> None:
 
     :raises ConfigError: the system does not tell what processes hold.
     :raises DemoError: no frame was labelled, or a process ended early.
-    :raises SoakError: something grew.
+    :raises SoakError: something grew, or too little was measured to tell.
     :raises KeyboardInterrupt: it was interrupted; what it had measured is told.
     """
     check_system()
@@ -42,7 +42,10 @@ def run_soak(options: Options) -> None:
         except (DemoError, KeyboardInterrupt) as ending:
             soak.tell(str(ending) or 'interrupted')
             raise
-        if faults := explain(soak.tell()):
+        findings = soak.tell()
+        if not findings:
+            raise SoakError(f'too little was measured to judge; the logs are in {folder}/')
+        if faults := explain(findings):
             raise SoakError(f'{faults}; the logs are in {folder}/')
 
 

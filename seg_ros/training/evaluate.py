@@ -16,7 +16,7 @@ from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.labels import CAMVID, LabelSet
-from seg_ros.model_file import DEFAULT_MODEL, load_model
+from seg_ros.model_file import DEFAULT_MODEL, load_model, model_help
 from seg_ros.training.confusion_picture import draw_confusion
 from seg_ros.training.dataset import Sample, open_data
 from seg_ros.training.metrics import ConfusionMatrix, Scores
@@ -37,8 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument('--drawn', action='store_true',
                       help='score on drawn road scenes that training never sees')
     parser.add_argument('--split', default='val', help='of the data set (default: val)')
-    parser.add_argument('--model', default='', help='model file, or the name of one that '
-                        'ships: asymmetric_camvid (default), strip_camvid')
+    parser.add_argument('--model', default='', help=model_help())
     parser.add_argument('--engine', choices=ENGINES, default='auto')
     parser.add_argument('--precision', choices=PRECISIONS, default='auto')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the scores')

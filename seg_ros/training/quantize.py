@@ -17,7 +17,7 @@ from seg_ros.errors import ConfigError, ImageError
 from seg_ros.files import written_whole
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter, resize_picture
-from seg_ros.model_file import Model, load_model
+from seg_ros.model_file import Model, load_model, model_help
 from seg_ros.model_spec import ModelSpec, input_size
 from seg_ros.picture_sources import PICTURE_SUFFIXES
 from seg_ros.training.dataset import DataFolder, Sample, open_data
@@ -40,8 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--out', type=Path, required=True, metavar='FILE.onnx',
                         help='file to write; NAME_int8.onnx beside NAME.safetensors is what '
                         'precision int8 finds')
-    parser.add_argument('--model', default='', help='model file, or the name of one that '
-                        'ships: asymmetric_camvid (default), strip_camvid')
+    parser.add_argument('--model', default='', help=model_help())
     parser.add_argument('--data', type=Path, help='folder of a data set: compare both models on '
                         'it, in accuracy and time')
     parser.add_argument('--split', default='val', help='of the data set (default: val)')

@@ -21,7 +21,7 @@ RGB, _ = DrawnScene(2, 320, 240).frame(1.0)
 
 def test_bag_gets_the_labels_and_overlay_of_the_node_for_the_same_map(robot, tmp_path,
                                                                       monkeypatch):
-    robot.start_node(label_map=str(MAP))
+    robot.start_node(engine='auto', label_map=str(MAP))
     heard = {name: robot.listen(f'/segmentation/{name}') for name in ('labels', 'overlay')}
     camera, message = robot.publisher(), make_image(RGB)
     of_node = {name: robot.label(camera, message, messages) for name, messages in heard.items()}

@@ -21,6 +21,7 @@ LONGEST_S = 2.0
 
 def bring_to(state: str, robot, client: Client) -> None:
     """Bring the node to a state; to configuring when it has read the model and says so."""
+    robot.diagnostics()  # heard from now on: of configuring there is one message
     for transition in TRANSITIONS[state]:
         request = ChangeState.Request(transition=Transition(label=transition))
         if state == 'configuring':

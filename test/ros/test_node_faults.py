@@ -106,7 +106,7 @@ def test_frames_are_converted_only_once_they_are_chosen(robot):
     """Two of three frames are malformed, which is found when they are converted: those that are
     dropped unseen for a newer one are not refused.
     """
-    node = robot.start_node(network_size='640x480', diagnostics_period_s=0.2)
+    node = robot.start_node(network_size='1280x960', diagnostics_period_s=0.2)
     labels = robot.listen('/segmentation/labels')
     publisher = robot.publisher()
     robot.wait_for_subscriber(publisher)

@@ -33,10 +33,12 @@ def test_policy_allows_what_the_node_does_and_no_more(robot):
         return names | NOT_EVERYWHERE == expected | NOT_EVERYWHERE
 
     node = robot.node
-    assert named(node.get_publisher_names_and_types_by_node, allowed('topic', 'publish'))
-    assert named(node.get_service_names_and_types_by_node, allowed('service', 'reply'))
-    wait_until(lambda: named(node.get_subscriber_names_and_types_by_node,
-                             allowed('topic', 'subscribe')), 'the subscriptions')
+    for names, kind, right in (
+            (node.get_publisher_names_and_types_by_node, 'topic', 'publish'),
+            (node.get_service_names_and_types_by_node, 'service', 'reply'),
+            (node.get_subscriber_names_and_types_by_node, 'topic', 'subscribe')):
+        expected = allowed(kind, right)
+        wait_until(lambda of=names, those=expected: named(of, those), right)
 
 
 @pytest.mark.parametrize('module', ['seg_ros.ros.node', 'seg_ros.ros.image_source'])

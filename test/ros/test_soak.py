@@ -63,7 +63,7 @@ def test_node_stays_flat_for_a_minute(soak, tmp_path):
 @pytest.mark.parametrize('who', ['the soak', 'the node'])
 def test_a_run_that_ends_early_tells_what_was_measured(soak, tmp_path, who):
     run = soak('5', '--rate', '5')
-    run.wait_for('first label image')
+    run.wait_for('first label image after')
     time.sleep(2.5)
     if who == 'the soak':
         run.process.send_signal(signal.SIGINT)

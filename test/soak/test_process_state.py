@@ -73,5 +73,5 @@ def test_a_name_with_brackets_and_spaces_does_not_shift_the_numbers(tmp_path):
 def test_a_system_that_does_not_tell_is_refused(tmp_path, monkeypatch):
     check_system()
     monkeypatch.setattr(process_state, 'PROC', tmp_path / 'proc')
-    with pytest.raises(ConfigError, match='proc: is not there; .*Linux'):
+    with pytest.raises(ConfigError, match='proc: is not there, or does not tell enough; .*Linux'):
         check_system()
