@@ -80,7 +80,7 @@ class TorchEngine:
             return self._graphs.get(tuple(rgb.shape), lambda: CapturedGraph(network, rgb))
         except torch.cuda.OutOfMemoryError:
             raise
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:  # the latter of a device that is none
             self._captures = False
             self._graphs.clear()
             self._announce('torch: goes on without CUDA graphs, which is slower; capturing '
