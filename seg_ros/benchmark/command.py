@@ -15,7 +15,7 @@ from seg_ros.benchmark.variants import (
     parse_variant,
     read_setting,
 )
-from seg_ros.cli.edge import run
+from seg_ros.cli.edge import check_result_file, run
 from seg_ros.errors import ConfigError
 from seg_ros.files import write_json
 from seg_ros.model_file import find_model
@@ -92,12 +92,10 @@ def read_options(arguments: argparse.Namespace) -> Options:
         raise ConfigError(f'--rate {arguments.rate:g}: expected 0.1 to 1000')
     if arguments.layers and arguments.ros:
         raise ConfigError('--layers and --ros exclude each other; give one of them')
-    if (path := arguments.json) is not None:
-        if not path.parent.is_dir():  # known before the work, not after it
-            raise ConfigError(f'{path.parent.resolve()}: no such folder; make it first')
-        if path.is_dir():
-            raise ConfigError(f'{path.resolve()}: is a folder; give the name of a file in it')
-    return Options(variants, arguments.ros, rounds, arguments.rate, arguments.layers, path)
+    if arguments.json is not None:
+        check_result_file(arguments.json)
+    return Options(variants, arguments.ros, rounds, arguments.rate, arguments.layers,
+                   arguments.json)
 
 
 def _check_variant(variant: Variant, ros: bool) -> None:

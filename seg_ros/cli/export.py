@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from seg_ros.cli.edge import run
+from seg_ros.cli.edge import check_result_file, run
 from seg_ros.errors import ConfigError
 from seg_ros.files import written_whole
 from seg_ros.model_file import load_model, model_help
@@ -61,10 +61,7 @@ def expect_onnx_name(out: Path) -> None:
     """
     if out.suffix.lower() != '.onnx':
         raise ConfigError(f'{out}: expected a name that ends in .onnx')
-    if out.is_dir():
-        raise ConfigError(f'{out.resolve()}: is a folder; give the name of a file in it')
-    if not out.parent.is_dir():
-        raise ConfigError(f'{out.parent.resolve()}: no such folder; make it first')
+    check_result_file(out)
 
 
 if __name__ == '__main__':

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from seg_ros.cli.edge import run
+from seg_ros.cli.edge import check_result_file, run
 from seg_ros.errors import ConfigError, DataError
 from seg_ros.files import write_json, write_png
 from seg_ros.inference.device_segmenter import create_segmenter
@@ -47,10 +47,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     for path in filter(None, (arguments.json, arguments.png)):
-        if not path.parent.is_dir():  # known before the work, not after it
-            raise ConfigError(f'{path.parent.resolve()}: no such folder; make it first')
-        if path.is_dir():
-            raise ConfigError(f'{path.resolve()}: is a folder; give the name of a file in it')
+        check_result_file(path)
     model = load_model(arguments.model)
     data = _open(arguments, model.spec.labels)
     engine = create_engine(model, arguments.engine, 'auto', arguments.precision)
