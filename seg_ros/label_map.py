@@ -13,7 +13,7 @@ unknown (255).
 """
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,24 @@ class _Entry:
     id: int
     color: tuple[int, int, int]
     sources: tuple[str, ...]
+
+
+def find_label_map(path: Path | str | None, labels: LabelSet,
+                   tell: Callable[[str], object]) -> LabelMap | None:
+    """Read the label map that a user may have named.
+
+    :param path: None or '' for none.
+    :param labels: the model's classes.
+    :param tell: is told, in a line, which of them become unknown.
+    :raises ConfigError: as of :func:`load_label_map`.
+    """
+    if not path:
+        return None
+    label_map = load_label_map(Path(path), labels)
+    if label_map.unmapped:
+        tell(f'{path}: of the classes of the model, {", ".join(label_map.unmapped)} become '
+             'unknown')
+    return label_map
 
 
 def load_label_map(path: Path, labels: LabelSet) -> LabelMap:

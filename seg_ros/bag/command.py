@@ -14,8 +14,7 @@ from seg_ros.errors import ConfigError
 from seg_ros.files import write_json
 from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, Engine, create_engine
-from seg_ros.label_map import LabelMap, load_label_map
-from seg_ros.labels import LabelSet
+from seg_ros.label_map import find_label_map
 from seg_ros.model_file import DEFAULT_MODEL, load_model, model_help
 from seg_ros.sizes import EXPECTED, read_size
 
@@ -74,7 +73,7 @@ def _bag(arguments: argparse.Namespace) -> int:
     from seg_ros.bag.topics import choose_topics
 
     model = load_model(arguments.model)
-    label_map = _read_label_map(arguments.label_map, model.spec.labels)
+    label_map = find_label_map(arguments.label_map, model.spec.labels, _warn)
     with InputBag(arguments.input) as source:
         topics = choose_topics(source, arguments.topic, _warn)
         storage = arguments.storage or source.storage
@@ -124,17 +123,6 @@ def _read_size(option: str, text: str | None) -> tuple[int, int] | None:
     if size is None:
         raise ConfigError(f'--{option.replace("_", "-")} {text}: expected {EXPECTED}')
     return size
-
-
-def _read_label_map(path: Path | None, labels: LabelSet) -> LabelMap | None:
-    """:raises ConfigError: it cannot be used for a model of these classes."""
-    if path is None:
-        return None
-    label_map = load_label_map(path, labels)
-    if label_map.unmapped:
-        _warn(f'{path}: of the classes of the model, {", ".join(label_map.unmapped)} become '
-              'unknown')
-    return label_map
 
 
 def _warn(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from rclpy.executors import ExternalShutdownException
@@ -10,8 +9,8 @@ from rclpy.node import Node
 
 from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import Announce, create_engine
-from seg_ros.label_map import LabelMap, load_label_map
-from seg_ros.model_file import Model, load_model
+from seg_ros.label_map import find_label_map
+from seg_ros.model_file import load_model
 from seg_ros.ros.batching import measure_batching
 from seg_ros.ros.camera_stream import CameraStream
 from seg_ros.ros.config import read_cameras
@@ -33,7 +32,8 @@ class Labelling:
 
     def __init__(self, node: Node, values: Mapping[str, Any], announce: Announce) -> None:
         model = load_model(values['model'])
-        label_map = _load_label_map(node, values['label_map'], model)
+        label_map = find_label_map(values['label_map'], model.spec.labels,
+                                   node.get_logger().info)
         with ExitStack() as undo:
             self.engine = create_engine(model, values['engine'], values['device'],
                                         values['precision'], values['threads'], announce=announce)
@@ -86,13 +86,3 @@ def _expect_running(node: Node) -> None:
     """
     if not node.context.ok():
         raise ExternalShutdownException
-
-
-def _load_label_map(node: Node, path: str, model: Model) -> LabelMap | None:
-    if not path:
-        return None
-    label_map = load_label_map(Path(path), model.spec.labels)
-    if label_map.unmapped:
-        node.get_logger().info(f'{path}: of the classes of the model, '
-                               f'{", ".join(label_map.unmapped)} become unknown')
-    return label_map
