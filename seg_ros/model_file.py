@@ -77,7 +77,7 @@ def save_model(path: Path, network: nn.Module, spec: ModelSpec) -> None:
     tensors = {name: tensor.detach().cpu().contiguous()
                for name, tensor in network.state_dict().items()}
     values = to_values(spec)
-    values['sha256'] = _digest(values, tensors)
+    values['sha256'] = digest(values, tensors)
     try:
         with written_whole(path) as beside:
             beside.write_bytes(save_tensors(tensors, {METADATA_KEY: json.dumps(values)}))
@@ -132,7 +132,7 @@ def _load(path: Path) -> Model:
             RuntimeError) as error:
         reason = str(error).partition('\n')[0]  # torch adds its call stack
         raise ModelFileError(f'is truncated or damaged ({reason}); copy it again') from error
-    if _digest(values, tensors) != values.get('sha256'):
+    if digest(values, tensors) != values.get('sha256'):
         raise ModelFileError('its content does not match the checksum in its header: the bytes '
                              'were changed; copy it again')
     spec = read_spec(values)
@@ -200,11 +200,11 @@ def _fill(spec: ModelSpec, tensors: dict[str, Tensor]) -> nn.Module:
     return network.eval()
 
 
-def _digest(values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+def digest(values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     """SHA-256 over all metadata but itself, and name, type, shape and bytes of every tensor."""
-    digest = begin_digest(values)
+    total = begin_digest(values)
     for name in sorted(tensors):
         tensor = tensors[name]
-        digest.update(f'{name} {tensor.dtype} {tuple(tensor.shape)}\n'.encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+        total.update(f'{name} {tensor.dtype} {tuple(tensor.shape)}\n'.encode())
+        total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return total.hexdigest()

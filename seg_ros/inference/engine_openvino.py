@@ -1,7 +1,5 @@
 """The deployed network in OpenVINO."""
 
-import hashlib
-
 import numpy as np
 import openvino
 import torch
@@ -12,7 +10,8 @@ from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference import deploy
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.inference.kept import Kept
-from seg_ros.model_file import Model
+from seg_ros.model_file import Model, digest
+from seg_ros.model_spec import to_values
 
 # What int8 leaves over is computed in float32.
 PRECISION_HINTS = {'float32': 'f32', 'float16': 'f16', 'bfloat16': 'bf16', 'int8': 'f32'}
@@ -82,7 +81,8 @@ class OpenVinoEngine:
 def _convert(core: openvino.Core, model: Model) -> openvino.Model:
     if model.onnx is not None:
         return core.read_model(model.onnx)
-    key = _fingerprint(model)
+    key = digest({**to_values(model.spec), 'folds': list(deploy.FOLDS)},
+                 model.network.state_dict())
     if key not in _converted:
         _converted.clear()
         _converted[key] = _convert_traced(model)
@@ -98,16 +98,6 @@ def _convert_traced(model: Model) -> openvino.Model:
     frontend = FrontEndManager().load_by_framework('pytorch')
     decoder = TorchScriptPythonDecoder(traced, example_input=(example,))
     return frontend.convert(frontend.load(decoder))
-
-
-def _fingerprint(model: Model) -> str:
-    """The same for models whose graphs are the same."""
-    spec = model.spec
-    digest = hashlib.sha256(repr((spec.architecture, spec.arguments, spec.mean, spec.std,
-                                  list(deploy.FOLDS))).encode())
-    for name, tensor in model.network.state_dict().items():
-        digest.update(name.encode() + tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _find_device(core: openvino.Core, device: str) -> str:
