@@ -28,6 +28,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 
 from seg_ros.demo.fast_dds import use_profile
+from seg_ros.drawn_scene import DrawnScene
 from seg_ros.ros.messages import to_image
 
 os.environ.setdefault('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp')
@@ -287,6 +288,11 @@ def answer(client: Client, request):
     future = client.call_async(request)
     wait_until(future.done, f'an answer of {client.srv_name}')
     return future.result()
+
+
+def drawn(width: int = 96, height: int = 64) -> np.ndarray:
+    """A road scene: (height, width, 3) uint8 RGB."""
+    return DrawnScene(1, width, height).frame(0.0)[0]
 
 
 def make_image(rgb: np.ndarray, stamp_s: float | None = None, frame_id: str = 'front') -> Image:

@@ -12,11 +12,10 @@ from footprint import footprint, grown
 from random_models import random_model
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter, parameter_value_to_python
-from robot import WAIT_S, answer, make_image, stamp, wait_until
+from robot import WAIT_S, answer, drawn, make_image, stamp, wait_until
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import Header
 
-from seg_ros.drawn_scene import DrawnScene
 from seg_ros.onnx_file import sign_onnx
 from seg_ros.ros.messages import payload
 
@@ -42,10 +41,6 @@ REFUSED = (('overlay_alpha', 1.5), ('overlay_alpha', 'red'), ('overlay_alpha', T
            ('cameras', ['front']), ('threads', 2), ('engine', 'torch'), ('class_names', ['a']),
            ('no_such_parameter', 1))
 AT_ONCE = 8  # requests that wait for their answer; a service keeps ten
-
-
-def drawn(width: int, height: int) -> np.ndarray:
-    return DrawnScene(1, width, height).frame(0.0)[0]
 
 
 def encoded(rgb: np.ndarray, encoding: str) -> Image:

@@ -9,11 +9,9 @@ from lifecycle_msgs.srv import ChangeState
 from random_models import random_model
 from rcl_interfaces.srv import GetParameters
 from rclpy.client import Client
-from robot import RunningProcess, answer, make_image, wait_until
+from robot import RunningProcess, answer, drawn, make_image, wait_until
 from sensor_msgs.msg import CameraInfo, CompressedImage
 from test_fuzz_messages import random_compressed, random_image, random_info, real_pictures
-
-from seg_ros.drawn_scene import DrawnScene
 
 MODEL = random_model()
 CYCLES, SETTLED = 100, 20
@@ -22,10 +20,6 @@ CYCLE = ('configure', 'activate', 'deactivate', 'cleanup')
 FLAT_MB = 10
 LONGEST_S = 1.0
 OUTCOMES = ('processed', 'dropped', 'refused', 'failed')
-
-
-def drawn(width: int = 96, height: int = 64) -> np.ndarray:
-    return DrawnScene(1, width, height).frame(0.0)[0]
 
 
 def test_hundred_cycles_of_transitions_leave_nothing_behind(robot, model_file):

@@ -2,14 +2,11 @@
 
 import time
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from robot import make_image, resident_mb, wait_until
+from robot import drawn, make_image, resident_mb, wait_until
 from sensor_msgs.msg import CameraInfo, Image
 from test_node_faults import malformed
-
-from seg_ros.drawn_scene import DrawnScene
 
 BEST_EFFORT = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1,
                          reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -19,10 +16,6 @@ FOUR = ('a', 'b', 'c', 'd')
 
 def start(robot, *names: str, **parameters):
     return robot.start_node(cameras=f'[{", ".join(names)}]', **parameters)
-
-
-def drawn(width: int, height: int) -> np.ndarray:
-    return DrawnScene(1, width, height).frame(0.0)[0]
 
 
 def test_each_camera_has_its_own_topics_and_what_it_sees_stays_there(robot):
