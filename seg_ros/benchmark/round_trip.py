@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.node import Node
 from tqdm import tqdm
 
@@ -56,8 +56,8 @@ def measure_round_trip(variants: Sequence[Variant], rounds: int, rate_hz: float)
         processes = [_process(number, variant, folder)
                      for number, variant in enumerate(variants, 1)]
         stack.enter_context(running(processes))
-        stack.enter_context(ros_context())
-        session = _Session(variants, processes, interruption)
+        executor = stack.enter_context(ros_context())
+        session = _Session(variants, processes, interruption, executor)
         session.wait_for_all()
         session.take_turns(rounds, 1 / rate_hz)
         return compared([row for number, size in enumerate(sizes, 1)
@@ -95,8 +95,9 @@ class _Lane:
 
 class _Session:
     def __init__(self, variants: Sequence[Variant], processes: Sequence[RosProcess],
-                 interruption: Interruption) -> None:
+                 interruption: Interruption, executor: Executor) -> None:
         self._interruption = interruption
+        self._executor = executor
         node = Node('seg_bench')
         images = {size: [camera_image(draw(size, number * PICTURE_PERIOD_S))
                          for number in range(PICTURES)]
@@ -105,8 +106,7 @@ class _Session:
             _Lane(variant, process,
                   Stream(node, _namespace(number), variant.outputs, images[variant.size]))
             for number, (variant, process) in enumerate(zip(variants, processes, strict=True), 1)]
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(node)
+        executor.add_node(node)
 
     def wait_for_all(self) -> None:
         """Send pictures until all nodes have labelled some.

@@ -5,9 +5,11 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from rclpy.executors import Executor
 
 from seg_ros.demo import DemoError
 from seg_ros.demo.context import ros_context
@@ -22,17 +24,24 @@ NEWS_PERIOD_S = 10.0
 LISTEN_S = 0.05
 
 
-@contextlib.contextmanager
-def live_graph(node: RosProcess, source: RosProcess) -> Iterator[Interruption]:
-    """Start both on a private ROS graph, which this process joins; end all on the way out.
+@dataclass(frozen=True)
+class LiveGraph:
+    """A ROS graph of two processes and this one."""
 
-    :return: what notes the requests to end.
-    """
+    node: RosProcess
+    source: RosProcess
+    executor: Executor
+    interruption: Interruption
+
+
+@contextlib.contextmanager
+def live_graph(node: RosProcess, source: RosProcess) -> Iterator[LiveGraph]:
+    """Start both on a private graph, which this process joins; end all on the way out."""
     os.environ.update(ros_environment())
     with tempfile.TemporaryDirectory() as scratch, Interruption() as interruption:
         use_profile(Path(scratch))
-        with running([node, source]), ros_context():
-            yield interruption
+        with running([node, source]), ros_context() as executor:
+            yield LiveGraph(node, source, executor, interruption)
 
 
 class LiveNode:
@@ -41,12 +50,12 @@ class LiveNode:
     :param drawn: as of the monitor, like ``on_frame``.
     """
 
-    def __init__(self, node: RosProcess, source: RosProcess, interruption: Interruption,
-                 drawn: bool, on_frame: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        self.monitor = Monitor(drawn, on_frame)
-        self._node = node
-        self._processes = (node, source)
-        self._interruption = interruption
+    def __init__(self, graph: LiveGraph, drawn: bool,
+                 on_frame: Callable[[np.ndarray, np.ndarray], None]) -> None:
+        self.monitor = Monitor(graph.executor, drawn, on_frame)
+        self._node = graph.node
+        self._processes = (graph.node, graph.source)
+        self._interruption = graph.interruption
         self._started_s = time.monotonic()
 
     def wait_for_first_label(self) -> None:

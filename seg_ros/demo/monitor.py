@@ -7,7 +7,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import GetParameters
 from rclpy.client import Client
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
@@ -30,12 +30,13 @@ SERVICE_PATIENCE_S = 5.0
 class Monitor(Node):
     """Listens to the image source and to the node.
 
+    :param executor: for its callbacks.
     :param drawn: the image source publishes the truth.
     :param on_frame: called with the labels, (H, W) uint8 ids, and the overlay, (H, W, 3) uint8
         RGB, of each frame of which both arrived.
     """
 
-    def __init__(self, drawn: bool,
+    def __init__(self, executor: Executor, drawn: bool,
                  on_frame: Callable[[np.ndarray, np.ndarray], None]) -> None:
         super().__init__('demo_monitor')
         self.statistics = StreamStatistics()
@@ -54,8 +55,8 @@ class Monitor(Node):
             self.create_subscription(Image, 'truth', self._hear_truth, QOS)
         self._parameter_client: Client = self.create_client(
             GetParameters, f'{NODE}/get_parameters')
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self)
+        self._executor = executor
+        executor.add_node(self)
 
     def listen(self, seconds: float) -> None:
         """Receive for a while; returns after the first message that came."""

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from seg_ros.demo.interruption import Interruption
-from seg_ros.demo.live import LiveNode, live_graph
+from seg_ros.demo.live import LiveGraph, LiveNode, live_graph
 from seg_ros.demo.options import Options
 from seg_ros.demo.processes import RosProcess, ros_environment
 from seg_ros.demo.recording import LOGS, Recorder, prepare_folder
@@ -31,8 +30,8 @@ def run_demo(options: Options) -> None:
                       FOLDER / LOGS[0])
     source = RosProcess('the image source', 'seg_ros.ros.image_source',
                         options.source_parameters, FOLDER / LOGS[1])
-    with live_graph(node, source) as interruption:
-        session = _Session(options, node, source, interruption)
+    with live_graph(node, source) as graph:
+        session = _Session(options, graph)
         session.live.wait_for_first_label()
         session.watch()
         written = session.finish()
@@ -41,12 +40,11 @@ def run_demo(options: Options) -> None:
 
 
 class _Session:
-    def __init__(self, options: Options, node: RosProcess, source: RosProcess,
-                 interruption: Interruption) -> None:
+    def __init__(self, options: Options, graph: LiveGraph) -> None:
         self._options = options
         self._first_frame_s: float | None = None
         self._recorder = Recorder(options.seconds)
-        self.live = LiveNode(node, source, interruption, options.drawn, self._record)
+        self.live = LiveNode(graph, options.drawn, self._record)
         self._monitor = self.live.monitor
 
     def watch(self) -> None:

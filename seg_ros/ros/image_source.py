@@ -1,5 +1,6 @@
 """image_source: a camera made of the drawn scene, pictures, a video or a webcam."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -160,15 +161,12 @@ def _camera_info(header: Header, height: int, width: int) -> CameraInfo:
 
 def _run() -> None:
     node = make_node(ImageSource)
-    try:
-        executor = SingleThreadedExecutor()
+    with contextlib.closing(node.source), SingleThreadedExecutor() as executor:
         executor.add_node(node)
         while rclpy.ok() and not node.done:
             executor.spin_once()
         if node.done:
             node.wait_for_delivery()
-    finally:
-        node.source.close()
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -224,12 +224,12 @@ class SegmentationNode(LifecycleNode):
 
 def _run() -> None:
     node = make_node(SegmentationNode)
-    try:
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        executor.spin()
-    finally:
-        node.destroy_node()
+    with SingleThreadedExecutor() as executor:
+        try:
+            executor.add_node(node)
+            executor.spin()
+        finally:
+            node.destroy_node()
 
 
 def main(args: Sequence[str] | None = None) -> int:

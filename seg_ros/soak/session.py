@@ -65,9 +65,8 @@ class _Soak:
         :raises DemoError: no frame was labelled, or a process ended.
         :raises KeyboardInterrupt: all is to end.
         """
-        with live_graph(self._node, self._source) as interruption:
-            live = LiveNode(self._node, self._source, interruption, drawn=False,
-                            on_frame=self._count_overlay)
+        with live_graph(self._node, self._source) as graph:
+            live = LiveNode(graph, drawn=False, on_frame=self._count_overlay)
             self._record.statistics = live.monitor.statistics
             live.wait_for_first_label()
             self._watch(live)
