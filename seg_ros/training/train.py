@@ -17,7 +17,7 @@ from seg_ros.training.experiments import (
     write_table,
 )
 from seg_ros.training.profile import profile_training, table
-from seg_ros.training.recipe import Recipe, load_recipe
+from seg_ros.training.recipe import Recipe, load_recipe, with_changes
 from seg_ros.training.run import Computing, make_trainer, open_run_data, train_run
 
 FOLDS = 3
@@ -37,6 +37,8 @@ def _parser() -> argparse.ArgumentParser:
                         help='start from the weights of a model file, such as asymmetric_camvid; '
                              "those that do not fit the recipe's network or the classes of the "
                              'data begin anew')
+    parser.add_argument('--epochs', type=int, metavar='N',
+                        help="this many instead of the recipe's, such as for a trial")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument('--check', action='store_true',
                          help='do not train: look for faults in the data, show their classes, and '
@@ -65,6 +67,8 @@ def _train(arguments: argparse.Namespace) -> int:
         torch.set_num_threads(arguments.threads)
     with processes.group() as group:
         recipe = load_recipe(arguments.recipe)
+        if arguments.epochs is not None:
+            recipe = with_changes(recipe, {'epochs': arguments.epochs}, '--epochs')
         if arguments.check:
             return 1 if group.first and check_data(arguments.data, recipe, arguments.out) else 0
         computing = Computing(arguments.device, arguments.workers, group)

@@ -126,6 +126,18 @@ def test_resumed_run_says_what_has_changed(camvid, recipe_file, tmp_path, seg_tr
     assert 'the recipe has changed since the run began: class_balance\n' in printed
 
 
+def test_epochs_of_the_command_line_replace_those_of_the_recipe(camvid, recipe_file, tmp_path,
+                                                                seg_train):
+    out = tmp_path / 'run'
+    arguments = recipe_file(epochs=5), '--data', camvid, '--out', out, '--epochs'
+    code, _, err = seg_train(*arguments, 0)
+    assert code == 2 and '--epochs: epochs 0: expected 1 to ' in err
+    assert not out.exists()
+    assert seg_train(*arguments, 1)[0] == 0
+    assert len(metrics_of(out)) == 1
+    assert yaml.safe_load((out / 'recipe.yaml').read_text())['epochs'] == 1
+
+
 def test_what_is_trained_on_is_not_scored_on(camvid, recipe_file, tmp_path, seg_train):
     out = tmp_path / 'run'
     recipe = recipe_file(epochs=2, splits=['train', 'val'])
