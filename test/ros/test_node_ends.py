@@ -44,6 +44,7 @@ def seconds_to_end(node: RunningProcess) -> float:
     return time.monotonic() - started_s - (waited_s(pid) - waited_before_s)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize('state', TRANSITIONS)
 def test_ctrl_c_ends_the_node_soon(robot, state):
     """Of two nodes the faster counts: what else runs on the machine slows one down even while it

@@ -71,6 +71,7 @@ def test_flood_of_malformed_frames_does_not_flood_the_log(robot):
     assert node.log.count('refused: ') <= time.monotonic() - started + 2
 
 
+@pytest.mark.alone
 def test_slow_engine_never_lags_behind(robot):
     """A 30 Hz stream into a network at a size that takes several frame times.
 
@@ -102,6 +103,7 @@ def test_slow_engine_never_lags_behind(robot):
     assert stamps == sorted(stamps)
 
 
+@pytest.mark.alone
 def test_frames_are_converted_only_once_they_are_chosen(robot):
     """Two of three frames are malformed, which is found when they are converted: those that are
     dropped unseen for a newer one are not refused.

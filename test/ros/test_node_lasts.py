@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from footprint import footprint, grown, waited_s
 from lifecycle_msgs.srv import ChangeState
 from random_models import random_model
@@ -22,6 +23,7 @@ LONGEST_S = 1.0
 OUTCOMES = ('processed', 'dropped', 'refused', 'failed')
 
 
+@pytest.mark.alone
 def test_hundred_cycles_of_transitions_leave_nothing_behind(robot, model_file):
     """Each tenth one with the engine that is the default, which takes longer to configure, and
     with a frame that is labelled.
@@ -91,6 +93,7 @@ def expect_all_counted(robot) -> dict[str, int]:
     return count
 
 
+@pytest.mark.alone
 def test_node_lives_on_random_messages(robot, model_file):
     """What the conversions alone are given by the thousand, by way of DDS."""
     random = np.random.default_rng(4)

@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from robot import drawn, make_image, resident_mb, wait_until
@@ -113,6 +114,7 @@ def test_errors_of_one_camera_do_not_hide_those_of_another(robot):
         assert node.log.count(f'/{name}/image refused') <= time.monotonic() - started + 2
 
 
+@pytest.mark.alone
 def test_cameras_of_any_rates_have_the_same_share_and_parameters_answer_meanwhile(robot):
     """At a size of which the engine manages fewer frames in all than the slowest camera sends."""
     start(robot, *FOUR, engine='auto', network_size='640x480')
@@ -132,6 +134,7 @@ def test_cameras_of_any_rates_have_the_same_share_and_parameters_answer_meanwhil
     assert all(abs(count - share) <= 0.1 * share for count in counts), counts
 
 
+@pytest.mark.alone
 def test_four_cameras_are_labelled_as_fast_as_one_in_little_more_memory(robot):
     """Dead and malformed cameras among them take nothing from the others.
 

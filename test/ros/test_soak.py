@@ -33,6 +33,7 @@ def logs(folder: Path) -> list[Path]:
     return list(folder.glob('seg_ros_soak_*/node.log'))
 
 
+@pytest.mark.alone
 def test_node_stays_flat_for_a_minute(soak, tmp_path):
     run = soak('1')
     assert run.wait() == 0, run.out + run.err

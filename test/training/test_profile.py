@@ -53,6 +53,7 @@ def test_stages_make_up_the_step(trainer):
     assert 0 < profile.waiting_share < 1
 
 
+@pytest.mark.alone
 def test_slow_pictures_show_as_waiting(trainer):
     profile = profile_training(trainer(slept_s=0.5), steps=3)
     assert profile.stages['data'] > 0.3
@@ -60,6 +61,7 @@ def test_slow_pictures_show_as_waiting(trainer):
     assert profile.loading < 0.4  # sleeping takes no processor
 
 
+@pytest.mark.alone
 def test_work_of_loading_shows_though_nothing_waits_for_it(trainer):
     assert 0.2 <= profile_training(trainer(worked_s=0.1), steps=1).loading < 0.6  # two pictures
 
