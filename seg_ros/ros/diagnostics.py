@@ -21,10 +21,11 @@ def could_not_start(values: Mapping[str, str]) -> bool:
 
 
 def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream | None],
-                     engine: Mapping[str, str]) -> DiagnosticArray:
+                     engine: Mapping[str, str], refusal: str) -> DiagnosticArray:
     """Fill a status of each camera: level, summary and all counts and times.
 
     :param state: the node's lifecycle state.
+    :param refusal: why the last change of that state failed; '' if it did not.
     :param cameras: by name; None while the node is not configured.
     :param engine: name, device and precision of the engine.
     """
@@ -34,7 +35,7 @@ def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream 
         status = DiagnosticStatus(
             name=f'{node.get_fully_qualified_name().lstrip("/")}: {name or "image"}',
             hardware_id=engine.get('device', ''))
-        status.level, status.message = _judge(node, state, camera)
+        status.level, status.message = _judge(node, state, camera, refusal)
         values = {'state': state, **engine}
         if camera is not None:
             values |= {'topic': camera.topic, **camera.statistics.values()}
@@ -43,17 +44,20 @@ def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream 
     return array
 
 
-def _judge(node: Node, state: str, camera: CameraStream | None) -> tuple[bytes, str]:
+def _judge(node: Node, state: str, camera: CameraStream | None,
+           refusal: str) -> tuple[bytes, str]:
+    if refusal:
+        return DiagnosticStatus.ERROR, f'{state}: {refusal}'
     if camera is None or state != 'active':
         return DiagnosticStatus.OK, state
     statistics = camera.statistics
-    if statistics.failing:
-        return DiagnosticStatus.ERROR, 'the engine fails, see last_error'
     if not camera.listening:
         return DiagnosticStatus.OK, 'nobody listens to an output'
     silence_s, age_s = statistics.silence_s, statistics.image_age_s
     if silence_s > read_parameter(node, 'no_frames_after_s'):
         return DiagnosticStatus.WARN, f'no image for {silence_s:.0f} s'
+    if statistics.failing:
+        return DiagnosticStatus.ERROR, 'images cannot be labelled, see last_error'
     if age_s > read_parameter(node, 'age_limit_s'):
         return DiagnosticStatus.WARN, f'images are {age_s:.2f} s old when they are labelled'
     if -age_s > read_parameter(node, 'age_limit_s'):

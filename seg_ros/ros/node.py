@@ -39,6 +39,7 @@ class SegmentationNode(LifecycleNode):
     def __init__(self) -> None:
         self._labelling: Labelling | None = None  # as long as the node is configured
         self._announced = ''  # of the engine
+        self._refusal = ''  # why the last transition failed
         super().__init__('segmentation')
         declare_parameters(self)
         self._changing_classes = False
@@ -80,13 +81,16 @@ class SegmentationNode(LifecycleNode):
 
     def _guard(self, what: str, work: Callable[[], None],
                undo: Callable[[], None] | None = None) -> TransitionCallbackReturn:
+        self._refusal = ''
         try:
             work()
         except SegRosError as error:
-            self.get_logger().error(f'cannot {what}: {error}')
-        except Exception:  # a fault of ours: shown whole, and the node stays in its state
+            self._refusal = f'cannot {what}: {error}'
+            self.get_logger().error(self._refusal)
+        except Exception as error:  # a fault of ours: shown whole, and the node stays in its state
             if not self.context.ok():
                 return FAILURE  # a signal ended ROS underneath: no fault, and nobody to tell
+            self._refusal = f'cannot {what}: {type(error).__name__}: {error}'
             self.get_logger().error(f'cannot {what}:\n{traceback.format_exc()}')
         else:
             return SUCCESS
@@ -211,7 +215,8 @@ class SegmentationNode(LifecycleNode):
             values = {'engine': engine.name, 'device': engine.device,
                       'precision': engine.precision}
         values['announced'] = self._announced
-        self._diagnostics.publish(make_diagnostics(self, self._state(), cameras, values))
+        self._diagnostics.publish(make_diagnostics(
+            self, self._state(), cameras, values, self._refusal))
 
     def _watch_cameras(self) -> None:
         for camera in self._labelling.cameras.values() if self._labelling else ():

@@ -15,7 +15,7 @@ class FrameStatistics:
     """Counts since activation, and the stages' times over the last frames.
 
     ``received`` frames end as ``processed``, ``dropped`` for a newer one, ``refused`` as
-    malformed or ``failed`` in the engine.
+    malformed or ``failed`` in the engine or on their way out.
     """
 
     def __init__(self) -> None:
@@ -23,8 +23,8 @@ class FrameStatistics:
         self._counts = dict.fromkeys(('received', 'processed', 'dropped', 'refused', 'failed'), 0)
         self._fates: deque[str] = deque(maxlen=WINDOW)
         self._times_ms: dict[str, deque[float]] = {}
+        self._failures: deque[bool] = deque(maxlen=RECENT)  # of the frames that the engine got
         self._last_error = ''
-        self._failing = False
         self._last_frame_s = time.monotonic()
 
     def count_received(self, dropped_older: bool) -> None:
@@ -38,7 +38,7 @@ class FrameStatistics:
         """:param times_ms: milliseconds by name of the stage."""
         with self._lock:
             self._end('processed')
-            self._failing = False
+            self._failures.append(False)
             for stage, value in times_ms.items():
                 self._times_ms.setdefault(stage, deque(maxlen=WINDOW)).append(value)
 
@@ -50,8 +50,8 @@ class FrameStatistics:
     def count_failed(self, reason: str) -> None:
         with self._lock:
             self._end('failed')
+            self._failures.append(True)
             self._last_error = reason
-            self._failing = True
 
     def _end(self, fate: str) -> None:
         self._counts[fate] += 1
@@ -64,9 +64,10 @@ class FrameStatistics:
 
     @property
     def failing(self) -> bool:
-        """Whether the engine failed at the last frame that it was given."""
+        """Whether the last frame to be labelled was lost, or most of the last ones were."""
         with self._lock:
-            return self._failing
+            failures = self._failures
+            return bool(failures) and (failures[-1] or 2 * sum(failures) > len(failures))
 
     @property
     def silence_s(self) -> float:

@@ -148,9 +148,10 @@ def test_engine_may_fail_once_or_for_long(robot, tmp_path):
 
     def expect_recovery() -> None:
         processed = int(robot.diagnostics()[1]['processed'])
-        again = robot.label(publisher, make_image(dark), labels)
-        assert again.data == good.data
-        status, _ = robot.diagnostics(lambda values: int(values['processed']) > processed)
+        for _ in range(6):  # most of the ten that tell
+            again = robot.label(publisher, make_image(dark), labels)
+            assert again.data == good.data
+        status, _ = robot.diagnostics(lambda values: int(values['processed']) > processed + 5)
         assert status.level == DiagnosticStatus.OK
 
     publisher.publish(make_image(bright))

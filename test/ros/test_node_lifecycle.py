@@ -1,5 +1,6 @@
 """Every transition of the managed node, and what happens when it fails."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.srv import ChangeState
 from robot import WAIT_S, make_image, wait_until
 
@@ -64,11 +66,15 @@ def test_failed_configure_leaves_node_unconfigured_and_answering(robot, paramete
     node = robot.start_node(wait='cannot configure', **parameters)
     node.wait_for_log(complaint)
     assert 'Traceback' not in node.log
-    assert robot.state() == 'unconfigured'
+    status, _ = robot.diagnostics()
+    assert status.level == DiagnosticStatus.ERROR
+    assert status.message.startswith('unconfigured: cannot configure: ')
+    assert re.search(complaint, status.message)
     for name in parameters:  # corrected in place, it comes up
         assert robot.set_parameter(name, 'auto' if name != 'model' else '')[0]
     assert robot.change_state('configure')
-    assert robot.state() == 'inactive'
+    status, _ = robot.diagnostics(lambda values: values['state'] == 'inactive')
+    assert (status.level, status.message) == (DiagnosticStatus.OK, 'inactive')
     assert node.stop() == 0
 
 

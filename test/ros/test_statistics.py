@@ -43,6 +43,14 @@ def test_age_is_the_median_of_the_last_ten():
     assert statistics.image_age_s == pytest.approx(0.15)
 
 
+@pytest.mark.parametrize(('fates', 'failing'), [
+    ('', False), ('f', True), ('fp', False), ('pf', True),
+    ('ffffffffp', True), ('ffrdp', True), ('fffpppp', False),  # most of the last ones, or not
+    ('f' * 300 + 'p' * 6, False)])
+def test_engine_fails_if_it_did_at_the_last_frame_or_at_most_of_the_last_ten(fates, failing):
+    assert statistics_of(fates).failing is failing
+
+
 def test_values_count_every_fate():
     values = statistics_of('ppdrf').values()
     assert {name: values[name] for name in
