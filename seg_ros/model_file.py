@@ -22,7 +22,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from seg_ros.errors import ConfigError, ModelFileError
-from seg_ros.files import written_whole
+from seg_ros.files import read_start, written_whole
 from seg_ros.model_spec import (
     METADATA_KEY,
     ModelSpec,
@@ -141,8 +141,7 @@ def _load(path: Path) -> Model:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        with open(path, 'rb') as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        data = read_start(path, MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         raise ModelFileError('no such model file; give the path of a .safetensors file that '
                              'seg_train wrote, of an .onnx file that seg_export wrote, or the '

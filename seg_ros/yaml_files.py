@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from seg_ros.errors import ConfigError
+from seg_ros.files import read_start
 
 MAX_BYTES = 100_000  # the longest that ships has 5,000; a megabyte takes seconds to be read
 
@@ -19,10 +20,7 @@ def read_yaml(path: Path, wanted: str) -> Any:
     :raises ConfigError: unreadable, too long, no YAML, or a key that occurs twice in a mapping.
     """
     try:
-        if path.exists() and not path.is_file():  # a device or a pipe might never end
-            raise ConfigError(f'{path.resolve()}: is no file; give {wanted}')
-        with open(path, 'rb') as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_start(path, MAX_BYTES + 1)
     except OSError as error:
         raise ConfigError(f'{path.resolve()}: {error.strerror}; give {wanted}') from error
     if len(data) > MAX_BYTES:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import pickle
 import resource
 import struct
@@ -32,8 +33,10 @@ def test_missing_file_says_what_to_give(tmp_path, monkeypatch):
     assert 'give the path' in said
 
 
-def test_folder_is_no_model(tmp_path):
-    assert 'cannot be read: Is a directory' in refusal(tmp_path)
+def test_what_is_no_file_is_refused_without_waiting_for_its_end(tmp_path):
+    os.mkfifo(tmp_path / 'pipe')
+    for path in (tmp_path, tmp_path / 'pipe', Path('/dev/zero')):
+        assert f'{path}: cannot be read: is no file' in refusal(path)
 
 
 @pytest.mark.parametrize('version', [2, 0, None, '1', 1.0, True, [1]])
