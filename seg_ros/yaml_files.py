@@ -41,11 +41,17 @@ def unknown_name(what: str, given: object, known: Collection[str], where: str = 
     :param what: is named, such as 'key'.
     :param where: what stands before the name, such as the mapping that it is in.
     """
-    name = str(given)[:60]  # comparing takes the square of the length
-    near = max(known, key=lambda candidate: difflib.SequenceMatcher(
-        None, candidate.lower(), name.lower()).ratio())
+    name = str(given)[:60]
+    near = nearest(name, known)
     return ConfigError(f'unknown {what} {where}{name}; did you mean {where}{near}? '
                        f'Known: {", ".join(known)}')
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Of the names that are known the one most like this one."""
+    name = name[:200].lower()  # comparing takes the square of the length
+    return max(known, key=lambda candidate: difflib.SequenceMatcher(
+        None, candidate.lower(), name).ratio())
 
 
 def _check_keys(root: yaml.Node | None) -> None:

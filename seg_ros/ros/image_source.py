@@ -28,7 +28,7 @@ from seg_ros.picture_sources import (
     open_webcam,
 )
 from seg_ros.ros.messages import to_image
-from seg_ros.ros.parameter import Parameter
+from seg_ros.ros.parameter import Parameter, warn_of_unknown_parameters
 from seg_ros.ros.process import make_node, run_process
 
 PARAMETERS = (
@@ -63,6 +63,7 @@ class ImageSource(Node):
     def __init__(self) -> None:
         super().__init__('image_source')
         self._values = {row.name: self._declare(row) for row in PARAMETERS}
+        warn_of_unknown_parameters(self)
         self.source = _open_source(self._values)
         qos = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=DEPTH,
                          reliability=ReliabilityPolicy[self._values['reliability'].upper()])

@@ -20,6 +20,7 @@ from seg_ros.ros.camera_stream import CameraStream
 from seg_ros.ros.config import TABLE, declare_parameters, read_cameras, read_parameter
 from seg_ros.ros.diagnostics import make_diagnostics
 from seg_ros.ros.labelling import Labelling
+from seg_ros.ros.parameter import warn_of_unknown_parameters
 from seg_ros.ros.process import make_node, run_process
 from seg_ros.ros.qos_overrides import override_qos
 
@@ -100,6 +101,7 @@ class SegmentationNode(LifecycleNode):
 
     def _configure(self) -> None:
         self._use(self._values())
+        warn_of_unknown_parameters(self)  # by now those of the cameras' topics are declared
 
     def _values(self) -> dict[str, Any]:
         return {name: read_parameter(self, name) for name in TABLE}

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
 
 from seg_ros.errors import ConfigError
+from seg_ros.yaml_files import nearest
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,12 @@ class Parameter:
                 descriptor.integer_range = [
                     IntegerRange(from_value=int(self.low), to_value=int(self.high), step=1)]
         return descriptor
+
+
+def warn_of_unknown_parameters(node: Node) -> None:
+    """Tell of values that were given at start to parameters that the node has not declared."""
+    known = node.get_parameters_by_prefix('')
+    for name in getattr(node, '_parameter_overrides', {}):  # rclpy has no public way
+        if name not in known:
+            node.get_logger().warning(f'parameter {name}: is not known, its value has no effect; '
+                                      f'did you mean {nearest(name, known)}?')

@@ -51,6 +51,16 @@ def test_integer_is_taken_for_a_float(robot):
     assert robot.set_parameter('overlay_alpha', 0) == (True, '')
 
 
+def test_values_of_unknown_parameters_are_told_with_the_nearest_name(robot):
+    node = robot.start_node(overlay_alfa=0.3, **{
+        'qos_overrides./image.subscripton.depth': 4, 'qos_overrides./image.subscription.depth': 4})
+    told = [line for line in node.log.splitlines() if 'is not known' in line]
+    assert len(told) == 2
+    assert any('parameter overlay_alfa: is not known, its value has no effect; did you mean '
+               'overlay_alpha?' in line for line in told)
+    assert any('did you mean qos_overrides./image.subscription.depth?' in line for line in told)
+
+
 def test_live_parameters_answer_while_frames_flow_and_take_effect(robot):
     robot.start_node()
     labels = robot.listen('/segmentation/labels')
