@@ -55,13 +55,23 @@ class FrameSlots:
             frames = sorted(self._waiting.values(),
                             key=lambda frame: self._last_turn.get(frame.camera, 0))
             if max(counts) > 1 and len(frames) > 1:
-                size = size_of(frames[0].message)
-                frames = [frame for frame in frames if size_of(frame.message) == size]
+                frames = self._of_one_size(frames, size_of)
             frames = frames[:max(count for count in counts if count <= len(frames))]
             for frame in frames:
                 del self._waiting[frame.camera]
                 self._last_turn[frame.camera] = next(self._turns)
             return frames
+
+    def _of_one_size(self, frames: Sequence[Frame],
+                     size_of: Callable[[Any], Hashable]) -> list[Frame]:
+        """The first and those of its size that take the turn of no other: cameras that are many
+        of one size would have more turns than others.
+        """
+        sizes = [size_of(frame.message) for frame in frames]
+        turns = [self._last_turn.get(frame.camera, 0) for frame in frames]
+        others = [turn for turn, size in zip(turns, sizes, strict=True) if size != sizes[0]]
+        return [frame for frame, turn, size in zip(frames, turns, sizes, strict=True)
+                if size == sizes[0] and turn <= min(others, default=turn)]
 
     def close(self) -> None:
         """Let :meth:`take` return nothing from now on; frames that wait are forgotten."""

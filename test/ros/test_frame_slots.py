@@ -71,6 +71,24 @@ def test_as_many_frames_of_one_size_as_are_allowed_are_taken_at_once():
     assert taken(slots, 1, 2, 3) == ['ff']
 
 
+@pytest.mark.parametrize('sizes', ['AAAB', 'AAABB', 'AAAAAB', 'ABCABC', 'AAAA'])
+def test_cameras_have_the_same_share_whatever_their_sizes(sizes):
+    """All of them wait whenever the network is free, and it takes up to four of one size."""
+    slots = FrameSlots()
+    turns = dict.fromkeys(range(len(sizes)), 0)
+    most = 0
+    for _ in range(100 * len(sizes)):
+        for camera, size in enumerate(sizes):
+            slots.put(camera, size)
+        frames = slots.take((1, 2, 4), str)
+        assert len({frame.message for frame in frames}) == 1
+        most = max(most, len(frames))
+        for frame in frames:
+            turns[frame.camera] += 1
+    assert max(turns.values()) - min(turns.values()) <= 1, turns
+    assert most > 1
+
+
 def test_no_more_frames_are_taken_than_an_allowed_number():
     slots = FrameSlots()
     for camera in 'abc':
