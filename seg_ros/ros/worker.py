@@ -48,7 +48,10 @@ class Worker:
 
     def _size_at_network(self, message: Image | CompressedImage) -> tuple[int, int] | None:
         """Size at which the network sees an image; None of a malformed one."""
-        height, width = picture_size(message)
+        try:
+            height, width = picture_size(message)
+        except Exception:  # converting it tells what is wrong
+            return None
         return self._segmenter.size_at_network(height, width) if height and width else None
 
     def _label(self, frames: Sequence[Frame]) -> None:
