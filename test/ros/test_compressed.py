@@ -263,6 +263,13 @@ def test_overlay_comes_back_nearly_and_the_better_the_higher_the_quality():
     assert errors[2] < errors[1] < errors[0] < 10 and errors[2] < 2
 
 
+@pytest.mark.parametrize(('height', 'width'), [(4, 70_000), (70_000, 4)])
+def test_what_no_jpeg_can_hold_is_told(height, width):
+    with pytest.raises(ImageError, match=f'{width}x{height} pixels cannot be written as .jpg; set '
+                       'output_size'):
+        encode_jpeg(np.zeros((height, width, 3), np.uint8), HEADER, 90)
+
+
 def test_formats_are_those_of_image_transport():
     assert encode_png(np.zeros((4, 4), np.uint8), HEADER).format == 'mono8; png compressed '
     assert encode_jpeg(picture(), HEADER, 90).format == 'rgb8; jpeg compressed bgr8'
