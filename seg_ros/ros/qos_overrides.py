@@ -50,7 +50,7 @@ def read_override(node: Node, topic: str, entity: str, policy: str, default: Any
         value = node.get_parameter(name).value
     except ParameterException as error:  # says the parameter and the value
         raise ConfigError(str(error)) from error
-    if value in ('', shown):
+    if value == '' or type(value) is type(shown) and value == shown:
         return default
     if values is None:
         if type(value) is int and 1 <= value <= DEEPEST:

@@ -60,6 +60,12 @@ def test_value_that_a_policy_does_not_have_is_refused(node_with, name, value, ex
     assert expected in str(raised.value)
 
 
+@pytest.mark.parametrize('value', [True, 1.0])
+def test_what_only_equals_the_depth_that_is_given_is_refused(node_with, value):
+    with pytest.raises(ConfigError, match='expected a whole number from 1 to 1000'):
+        override_qos(node_with(depth=value), '/a', 'subscription', QoSProfile(depth=1))
+
+
 @pytest.mark.parametrize('parameter', ['auto', 'best_effort', 'reliable'])
 @pytest.mark.parametrize('override', ['best_effort', 'reliable'])
 def test_override_stands_above_the_parameter_reliability(node_with, parameter, override):
