@@ -344,8 +344,9 @@ def test_what_is_there_already_is_not_overwritten(run, tmp_path, capsys):
     assert (tmp_path / 'file').read_text() == 'mine'
 
 
-@pytest.mark.parametrize('storage', STORAGES)
-def test_ctrl_c_leaves_nothing(tmp_path, model_file, storage):
+@pytest.mark.parametrize(('storage', 'number'), [
+    ('sqlite3', signal.SIGINT), ('mcap', signal.SIGINT), ('mcap', signal.SIGTERM)])
+def test_interrupted_it_leaves_nothing(tmp_path, model_file, storage, number):
     picture = image(FRAMES[0][:45, :60])
     write_bag(tmp_path / 'in', [('/image', picture, number) for number in range(2000)], storage)
     process = subprocess.Popen(
@@ -356,7 +357,7 @@ def test_ctrl_c_leaves_nothing(tmp_path, model_file, storage):
     while not list(tmp_path.glob('.out.*.part/out/*')):
         assert process.poll() is None and time.monotonic() < end_s
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert 'Traceback' not in said and said.splitlines()[-1].endswith('seg_bag: interrupted')

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from seg_ros.cli.edge import check_result_file, run
+from seg_ros.cli.edge import check_result_file, clearing_up_on_sigterm, run
 from seg_ros.errors import ConfigError
 from seg_ros.files import write_json
 from seg_ros.inference.device_segmenter import create_segmenter
@@ -27,7 +27,8 @@ NEEDED = {
 
 
 def main() -> int:
-    return run(_bag, _parser())
+    with clearing_up_on_sigterm():
+        return run(_bag, _parser())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,8 +1,10 @@
 """The edge of every command: an error of the user is one line, never a traceback."""
 
 import argparse
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from seg_ros.errors import ConfigError, SegRosError
@@ -27,6 +29,18 @@ def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentP
     except KeyboardInterrupt:
         print(f'{parser.prog}: interrupted', file=sys.stderr)
         return 130
+
+
+@contextmanager
+def clearing_up_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does; by itself it ends a process where it stands, and
+    what was half written stays.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def check_result_file(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from seg_ros.cli.edge import run
+from seg_ros.cli.edge import clearing_up_on_sigterm, run
 from seg_ros.cli.inputs import Input, count_frames, find_inputs, read_picture
 from seg_ros.cli.videos import Video, VideoFile
 from seg_ros.errors import ConfigError, ImageError
@@ -22,7 +22,8 @@ ENDINGS = ('_labels', '_overlay')
 
 
 def main() -> int:
-    return run(_predict, _parser())
+    with clearing_up_on_sigterm():
+        return run(_predict, _parser())
 
 
 def _parser() -> argparse.ArgumentParser:
