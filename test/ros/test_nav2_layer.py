@@ -5,11 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from random_models import random_model
+from robot import drawn, make_image
 from std_msgs.msg import Header
 
+from seg_ros.inference.engines import create_engine
+from seg_ros.inference.segmenter import Segmenter
 from seg_ros.labels import CAMVID
 from seg_ros.ros.messages import to_image
 
+MODEL = random_model()
 # Type that the layer declares each parameter with: ROS refuses any other.
 PARAMETERS = {'plugin': str, 'enabled': bool, 'combination_method': int,
               'observation_sources': str}
@@ -44,6 +49,26 @@ def test_every_class_but_the_sky_has_one_cost(layer):
     assert sorted(classes) == sorted(set(CAMVID.names) - {'Sky'})
     for kind in source['class_types']:
         assert 0 <= source[kind]['base_cost'] <= source[kind]['max_cost'] <= 254
+
+
+def test_labels_and_confidence_of_the_node_are_read_by_the_pixels_of_the_cloud(robot, model_file):
+    """The layer takes the pixel of a point by the point's number, of messages of one stamp."""
+    robot.start_node(model=model_file, output_size='96x64')
+    heard = {name: robot.listen(f'/segmentation/{name}') for name in ('labels', 'confidence')}
+    rgb = drawn(240, 160)
+    publisher = robot.publisher()
+    robot.wait_for_subscriber(publisher)
+    stamped = make_image(rgb)
+    robot.label(publisher, stamped, heard['labels'])
+    robot.label(publisher, stamped, heard['confidence'])
+    network = Segmenter(MODEL, create_engine(MODEL, 'torch', 'cpu'), output_size=(64, 96))
+    seen, = network.segment([rgb], 0.0, True)
+    for name, expected in (('labels', seen.labels), ('confidence', seen.confidence)):
+        message = heard[name][-1]
+        assert (message.width, message.height, message.step) == (96, 64, 96)
+        points = list(message.data)
+        assert len(set(points)) > 2, 'it would say nothing'
+        assert all(points[v * 96 + u] == expected[v, u] for v in range(64) for u in range(96))
 
 
 def test_pixels_lie_where_the_layer_looks_for_them():

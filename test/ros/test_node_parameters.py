@@ -6,11 +6,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
-from robot import make_image, wait_until
+from robot import drawn, make_image, wait_until
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import ConfigError
+from seg_ros.labels import CAMVID
+from seg_ros.render import draw_legend
 from seg_ros.ros.config import PARAMETERS, TABLE, default_yaml
 from seg_ros.sizes import read_size
 
@@ -97,6 +100,21 @@ def test_refused_change_says_why_and_changes_nothing(robot, name, value, reason)
     assert robot.get_parameter(name) == before
     labels = robot.listen('/segmentation/labels')
     robot.label(robot.publisher(), make_image(DrawnScene(1, 640, 480).frame(0.0)[0]), labels)
+
+
+def test_legend_comes_into_the_overlay_while_the_node_runs(robot):
+    robot.start_node()
+    overlays = robot.listen('/segmentation/overlay')
+    publisher = robot.publisher()
+    image = make_image(drawn(320, 240))
+    robot.wait_for_subscriber(publisher)
+    plain = robot.label(publisher, image, overlays)
+    expected = np.array(plain.data, np.uint8).reshape(240, 320, 3)
+    draw_legend(expected, CAMVID)
+    assert robot.set_parameter('overlay_legend', True) == (True, '')
+    overlays.clear()
+    assert bytes(robot.label(publisher, image, overlays).data) == expected.tobytes()
+    assert expected.tobytes() != bytes(plain.data)
 
 
 def test_shorter_diagnostics_period_takes_effect_at_once(robot):
