@@ -65,7 +65,8 @@ def test_every_panel_of_the_foxglove_layout_is_placed_once_and_has_its_settings(
 def test_foxglove_shows_topics_that_are_published(published):
     shown = {panel: TOPIC_OF[panel.partition('!')[0]](config)
              for panel, config in LAYOUT['configById'].items()}
-    assert {'/image', '/segmentation/overlay', '/diagnostics'} == set(shown.values())
+    assert {'/image', '/segmentation/overlay', '/segmentation/color',
+            '/diagnostics'} == set(shown.values())
     for panel, topic in shown.items():
         assert topic in published
         assert (published[topic] is Image) == panel.startswith('Image!')
