@@ -3,12 +3,14 @@
 import copy
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from random_models import TINY, normalised, random_model
 from torch import nn
 
 from seg_ros.drawn_scene import DrawnScene
+from seg_ros.inference import deploy
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.inference.fold import (
     Shuffle,
@@ -16,6 +18,7 @@ from seg_ros.inference.fold import (
     fold_shuffles,
     merge_depthwise_pairs,
 )
+from seg_ros.inference.onnx_graph import export_graph
 from seg_ros.networks.asymmetric import AsymmetricModule
 from seg_ros.networks.blocks import ConvNormRelu, DepthwisePair, use_prelu
 
@@ -151,3 +154,27 @@ def test_shuffles_fold_into_the_weights_exactly(channels, modules, shuffles, act
     assert expected.std() > 0.1, 'the comparison would say nothing'
     assert (folded - expected).abs().max() < 1e-9
     assert sum(isinstance(module, Shuffle) for module in network.modules()) == shuffles
+
+
+@pytest.mark.parametrize(('options', 'left'), [  # one is of the second stage
+    ({}, 3), ({'architecture': 'strip'}, 3), ({'arguments': {'dilations3': []}}, 1),
+    ({'arguments': {'activation': 'prelu'}}, 3), ({'arguments': TINY}, 1)])
+def test_what_reads_the_last_stage_does_its_last_shuffle(options, left):
+    model = random_model(**{'arguments': {}, **options})
+    rgb = pictures(64, 96)
+    deployed = DeployedNetwork(model)
+    with torch.no_grad():
+        expected = model.network(normalised(model.spec, rgb))
+    assert (deployed.logits(rgb) - expected).abs().max() < 1e-3
+    modules = list(deployed.modules())
+    assert not any(isinstance(module, AsymmetricModule) for module in modules)
+    assert sum(isinstance(module, Shuffle) for module in modules) == left
+
+
+@pytest.mark.parametrize(('folds', 'left'), [(['pairs', 'norms'], 11), (list(deploy.FOLDS), 3)])
+def test_three_of_eleven_shuffles_are_left_in_the_graph(model, monkeypatch, folds, left):
+    monkeypatch.setattr(deploy, 'FOLDS', {name: deploy.FOLDS[name] for name in folds})
+    graph = onnx.ModelProto.FromString(export_graph(model)).graph
+    # They alone have maps of five dimensions to transpose.
+    assert left == sum(node.op_type == 'Transpose' and len(node.attribute[0].ints) == 5
+                       for node in graph.node)

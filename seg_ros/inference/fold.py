@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from seg_ros.networks.asymmetric import AsymmetricModule, shuffle_channels
+from seg_ros.networks.asymmetric import AsymmetricModule, AsymmetricNetwork, shuffle_channels
 from seg_ros.networks.blocks import DepthwisePair
+from seg_ros.networks.strip import StripNetwork
 
 MOST_PIECES = 8  # of a concatenation; OpenVINO gains nothing from more
 
@@ -45,7 +46,7 @@ def fold_shuffles(network: nn.Module) -> None:
     are reordered to read them unshuffled. What the next module adds must lie in that order too:
     its two branches are then concatenated in pieces instead of whole. With each module the
     pieces get smaller; before they become too many, one shuffle does what all before it would
-    have done.
+    have done. That at the end of the last stage is read by convolutions alone, which take it over.
     """
     for module in list(network.modules()):
         for name, child in list(module.named_children()):
@@ -53,6 +54,22 @@ def fold_shuffles(network: nn.Module) -> None:
             blocks = [block for block in stage if isinstance(block, AsymmetricModule)]
             if blocks and blocks == stage:
                 setattr(module, name, nn.Sequential(*_unshuffled(blocks)))
+    if isinstance(network, AsymmetricNetwork | StripNetwork):
+        stage = list(network.stage3)
+        last = stage.pop() if stage else None
+        if isinstance(last, Shuffle):
+            network.stage3 = nn.Sequential(*stage)
+            for layers in _readers(network):
+                _reorder_inputs(layers, last.place.argsort())
+
+
+def _readers(network: AsymmetricNetwork | StripNetwork) -> Iterator[nn.Module]:
+    """All that reads C3, whose first channels are those of the last stage."""
+    if isinstance(network, AsymmetricNetwork):
+        yield network.pyramid.reduce
+    else:
+        pyramid = network.pyramid
+        yield from (*pyramid.grids, pyramid.row, pyramid.column, network.classify[0])
 
 
 def _unshuffled(stage: list[AsymmetricModule]) -> Iterator[nn.Module]:
@@ -64,7 +81,7 @@ def _unshuffled(stage: list[AsymmetricModule]) -> Iterator[nn.Module]:
         place = place[shuffle]
         if index + 1 == len(stage) or not (
                 _can_be_pieced(place) and _find_groups(place[shuffle])):
-            yield Shuffle(_find_groups(place))
+            yield Shuffle(place)
             place = torch.arange(channels)
 
 
@@ -100,11 +117,15 @@ class InPieces(nn.Module):
 
 
 class Shuffle(nn.Module):
-    """Channel shuffle of any number of groups."""
+    """Channel shuffle of any number of groups.
 
-    def __init__(self, groups: int) -> None:
+    :param place: (C,) which channel it puts at each place.
+    """
+
+    def __init__(self, place: Tensor) -> None:
         super().__init__()
-        self.groups = groups
+        self.place = place
+        self.groups = _find_groups(place)
 
     def forward(self, x: Tensor) -> Tensor:
         return shuffle_channels(x, self.groups)
@@ -135,9 +156,10 @@ def _pieces(place: Tensor) -> list[int]:
 
 
 def _reorder_inputs(layers: nn.Module, order: Tensor) -> None:
-    """Reorder what the one convolution in ``layers`` reads."""
+    """Reorder what the one convolution in ``layers`` reads, or the first channels of it."""
     conv, = (layer for layer in layers.modules() if isinstance(layer, nn.Conv2d))
-    conv.weight = nn.Parameter(conv.weight[:, order])
+    conv.weight = nn.Parameter(torch.cat(
+        [conv.weight[:, order], conv.weight[:, len(order):]], dim=1))
 
 
 def _reorder_outputs(layers: nn.Module, order: Tensor) -> None:
