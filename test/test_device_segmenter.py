@@ -1,5 +1,7 @@
 """The GPU's way of a frame, run on the CPU, against the CPU's own way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from seg_ros.inference.device_segmenter import (
     resize_map,
     shrink,
 )
+from seg_ros.inference.engine_torch import TorchEngine
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter, resize_picture
 from seg_ros.labels import LabelSet
@@ -102,6 +105,67 @@ def test_the_results_stay_when_the_next_frame_comes(model, engine):
     expected, = Segmenter(model, engine, (64, 96)).segment([frame(9, 64, 96)])
     assert (other.labels == expected.labels).mean() > 0.99
     assert (other.labels != first.labels).mean() > 0.1, 'the frames differ'
+
+
+class WatchedEngine(TorchEngine):
+    """Notes what each attempt on the device made, and can fail at reading as a GPU does.
+
+    A GPU is not waited for before something is downloaded.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model, 'cpu', 'float32', 0, pytest.fail)
+        self.downloaded: list[tuple[int, ...]] = []
+        self.fails = False
+
+    def attempt(self, shape, work):
+        result = super().attempt(shape, work)
+        if isinstance(result, np.ndarray):
+            if self.fails:
+                raise EngineError('a kernel failed meanwhile')
+            self.downloaded.append(result.shape)
+        return result
+
+
+def test_warm_up_does_all_that_a_frame_may_ask_for(model):
+    engine = WatchedEngine(model)
+    DeviceSegmenter(model, engine).warm_up(48, 64)
+    maps, pictures = (48, 64), (48, 64, 3)
+    assert engine.downloaded == [maps, maps, maps, pictures, pictures]  # one confidence
+
+
+def test_what_fails_at_reading_shows_at_warm_up(model):
+    engine = WatchedEngine(model)
+    engine.fails = True
+    with pytest.raises(EngineError, match='a kernel failed meanwhile'):
+        DeviceSegmenter(model, engine).warm_up(48, 64)
+
+
+def test_palettes_are_uploaded_once_and_told_apart(model, engine, monkeypatch):
+    segmenter = DeviceSegmenter(model, engine)
+    palette = model.spec.labels.palette
+    shifted = np.ascontiguousarray(palette[:, ::-1])
+    uploads = []
+    from_numpy = torch.from_numpy
+    monkeypatch.setattr(torch, 'from_numpy',
+                        lambda array: uploads.append(array.shape) or from_numpy(array))
+    for seed in (5, 6):
+        result, = segmenter.segment([frame(seed, 64, 96)])
+        plain = result.color(palette)
+        result.overlay(palette, 0.5)
+        assert np.array_equal(plain, palette[result.labels])
+        assert np.array_equal(result.color(shifted), plain[..., ::-1])
+    assert uploads.count(palette.shape) == 2
+
+
+@pytest.mark.parametrize('ids', [range(11), range(5, 16)])
+def test_labels_are_ids_whether_or_not_these_are_the_channels(model, engine, ids):
+    labels = LabelSet(model.spec.labels.names, model.spec.labels.colors, tuple(ids))
+    renamed = Model(model.network, replace(model.spec, labels=labels))
+    picture = frame(5, 64, 96)
+    result, = DeviceSegmenter(renamed, engine, (64, 96)).segment([picture])
+    channels, _ = engine.infer(picture[None])
+    assert np.array_equal(result.labels, channels[0] + ids[0])
 
 
 def test_a_closed_engine_says_so(model):

@@ -15,6 +15,7 @@ from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.kept import MOST
+from seg_ros.inference.threads import use_threads
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a CUDA GPU')
 
@@ -155,12 +156,11 @@ def test_what_is_not_there_is_refused_and_what_is_there_named(arguments, message
 
 def test_threads_are_heeded():
     pytest.importorskip('openvino')
-    before = torch.get_num_threads()
     try:
         create_engine(random_model(), 'torch', 'cpu', threads=1)
         assert torch.get_num_threads() == 1
     finally:
-        torch.set_num_threads(before)
+        use_threads(0)
     engine = create_engine(random_model(), 'openvino', 'cpu', threads=1)
     assert engine.infer(scene(5, 64, 96)[None])[0].shape == (1, 64, 96)
 

@@ -8,16 +8,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from seg_ros.errors import ModelFileError
 from seg_ros.inference.deploy import DeployedNetwork
+from seg_ros.inference.threads import use_threads
 from seg_ros.model_file import Model
 
 # Large enough to come within a few percent of the peak, small enough to be a turn in each round.
 SIDE = 1024
-DEFAULT_THREADS = torch.get_num_threads()  # before an engine changes it
-
-
-def use_threads(threads: int) -> None:
-    """Have torch compute in as many threads; 0 is its own choice."""
-    torch.set_num_threads(threads or DEFAULT_THREADS)
 
 
 def multiply_adds_of(model: Model, height: int, width: int) -> int | None:

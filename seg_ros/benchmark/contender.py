@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from seg_ros.benchmark.arithmetic import use_threads
 from seg_ros.benchmark.dabnet import DabNet
 from seg_ros.benchmark.variants import DABNET, Variant
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.inference import deploy
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import resize_picture
+from seg_ros.inference.threads import use_threads
 from seg_ros.model_file import Model, ModelSpec, load_model
 from seg_ros.model_spec import input_size
 

@@ -5,12 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from seg_ros.benchmark.arithmetic import (
-    DEFAULT_THREADS,
-    SIDE,
-    MatrixProduct,
-    multiply_adds_of,
-)
+from seg_ros.benchmark.arithmetic import SIDE, MatrixProduct, multiply_adds_of
 from seg_ros.benchmark.contender import Contender, NetworkAlone, like_name, open_model
 from seg_ros.benchmark.frame_path import FramePath
 from seg_ros.benchmark.memory import peak_rss_mb
@@ -18,6 +13,7 @@ from seg_ros.benchmark.rounds import Subject, interleave
 from seg_ros.benchmark.rows import RanOn, Row, base_row, compared, timed
 from seg_ros.benchmark.variants import Variant
 from seg_ros.errors import ConfigError
+from seg_ros.inference.threads import default_threads
 
 WARM_UP = 5
 Laps = Mapping[str, Sequence[float]]
@@ -63,7 +59,7 @@ def measure_in_process(variants: Sequence[Variant], rounds: int,
 
 
 def _threads(contender: Contender) -> int:
-    return contender.variant.threads or DEFAULT_THREADS
+    return contender.variant.threads or default_threads()
 
 
 def _base_row(number: int, contender: Contender) -> Row:

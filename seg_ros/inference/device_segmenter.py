@@ -1,6 +1,6 @@
 """The way from frames to labels and pictures of them on the GPU, without a stop on the CPU."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from seg_ros.inference.engine_torch import TorchEngine
 from seg_ros.inference.engines import Engine
+from seg_ros.inference.kept import Kept
 from seg_ros.inference.segmenter import Segmentation, Segmenter
 from seg_ros.label_map import LabelMap
 from seg_ros.labels import UNKNOWN
@@ -40,29 +41,33 @@ class DeviceSegmenter(Segmenter):
                  label_map: LabelMap | None = None) -> None:
         super().__init__(model, engine, network_size, output_size, label_map)
         self._torch = engine
-        ids = np.arange(256, dtype=np.uint8) if self._id_of_channel is None else (
-            self._id_of_channel)
-        self._ids = torch.from_numpy(ids).to(engine.device)
+        self._ids = (None if self._id_of_channel is None
+                     else torch.from_numpy(self._id_of_channel).to(engine.device))
+        self._palettes: Kept[Tensor] = Kept()
 
-    @torch.no_grad()
     def _label(self, frames: Sequence[np.ndarray], size: tuple[int, int],
                min_confidence: float, confidence: bool) -> list[Segmentation]:
-        engine = self._torch
-        with engine.failures_told((len(frames), *size, 3)):
-            uploaded = [self._upload(frame) for frame in frames]
-            labels, probabilities = engine.run(
-                torch.stack([shrink(frame, size) for frame in uploaded]))
+        return self._torch.attempt((len(frames), *size, 3), lambda: self._label_on_device(
+            frames, size, min_confidence, confidence))
+
+    @torch.no_grad()
+    def _label_on_device(self, frames: Sequence[np.ndarray], size: tuple[int, int],
+                         min_confidence: float, confidence: bool) -> list[Segmentation]:
+        uploaded = [self._upload(frame) for frame in frames]
+        labels, probabilities = self._torch.run(
+            torch.stack([shrink(frame, size) for frame in uploaded]))
+        if self._ids is not None:
             labels = self._ids[labels.long()]
-            if min_confidence > 0:
-                labels = labels.masked_fill(probabilities < min_confidence * 255, UNKNOWN)
-            results: list[Segmentation] = []
-            for index, frame in enumerate(frames):
-                at = self.size_of_result(frame)
-                results.append(DeviceSegmentation(
-                    engine, resize_map(labels[index], at),
-                    resize_map(probabilities[index], at) if confidence else None,
-                    uploaded[index]))
-            return results
+        if min_confidence > 0:
+            labels = labels.masked_fill(probabilities < min_confidence * 255, UNKNOWN)
+        results: list[Segmentation] = []
+        for index, frame in enumerate(frames):
+            at = self.size_of_result(frame)
+            results.append(DeviceSegmentation(
+                self._torch, self._palettes, resize_map(labels[index], at),
+                resize_map(probabilities[index], at) if confidence else None,
+                uploaded[index]))
+        return results
 
     def _upload(self, frame: np.ndarray) -> Tensor:
         picture = torch.from_numpy(np.ascontiguousarray(frame))
@@ -74,44 +79,50 @@ class DeviceSegmenter(Segmenter):
 class DeviceSegmentation(Segmentation):
     """Labels and pictures on the device; each is computed and downloaded when it is asked for.
 
+    :param palettes: that are on the device already, by their bytes.
     :raises EngineError: at reading, what failed on the device meanwhile.
     """
 
-    def __init__(self, engine: TorchEngine, labels: Tensor, confidence: Tensor | None,
-                 rgb: Tensor) -> None:
+    def __init__(self, engine: TorchEngine, palettes: Kept[Tensor], labels: Tensor,
+                 confidence: Tensor | None, rgb: Tensor) -> None:
         self._engine = engine
+        self._palettes = palettes
         self._on_device = labels, confidence, rgb
 
     @cached_property
     def labels(self) -> np.ndarray:  # type: ignore[override]
-        return self._download(self._on_device[0])
+        return self._download(lambda: self._on_device[0])
 
     @cached_property
     def confidence(self) -> np.ndarray | None:  # type: ignore[override]
         confidence = self._on_device[1]
-        return None if confidence is None else self._download(confidence)
+        return None if confidence is None else self._download(lambda: confidence)
 
-    @torch.no_grad()
     def color(self, palette: np.ndarray) -> np.ndarray:
-        labels = self._on_device[0]
-        with self._engine.failures_told(tuple(labels.shape)):
-            return self._download(_upload_palette(palette, labels)[labels.long()])
+        return self._download(lambda: self._color(palette))
 
-    @torch.no_grad()
     def overlay(self, palette: np.ndarray, alpha: float) -> np.ndarray:
-        labels, _, rgb = self._on_device
-        with self._engine.failures_told(tuple(labels.shape)):
-            picture = rgb.float()
-            if rgb.shape[:2] != labels.shape:
-                picture = _resize(picture, (labels.shape[0], labels.shape[1])).round()
-            color = _upload_palette(palette, labels)[labels.long()].float()
-            mixed = torch.where((labels == UNKNOWN)[..., None], picture,
-                                (1 - alpha) * picture + alpha * color)
-            return self._download(mixed.round().to(torch.uint8))
+        return self._download(lambda: self._mix(palette, alpha))
 
-    def _download(self, values: Tensor) -> np.ndarray:
-        with self._engine.failures_told(tuple(values.shape)):
-            return values.cpu().numpy()
+    def _mix(self, palette: np.ndarray, alpha: float) -> Tensor:
+        labels, _, rgb = self._on_device
+        picture = rgb.float()
+        if rgb.shape[:2] != labels.shape:
+            picture = _resize(picture, (labels.shape[0], labels.shape[1])).round()
+        mixed = torch.where((labels == UNKNOWN)[..., None], picture,
+                            (1 - alpha) * picture + alpha * self._color(palette).float())
+        return mixed.round().to(torch.uint8)
+
+    def _color(self, palette: np.ndarray) -> Tensor:
+        labels = self._on_device[0]
+        uploaded = self._palettes.get(palette.tobytes(), lambda: torch.from_numpy(
+            np.ascontiguousarray(palette)).to(labels.device))
+        return uploaded[labels.long()]
+
+    def _download(self, make: Callable[[], Tensor]) -> np.ndarray:
+        """Download what is made on the device."""
+        return self._engine.attempt(tuple(self._on_device[0].shape),
+                                    lambda: make().cpu().numpy())
 
 
 def shrink(frame: Tensor, size: tuple[int, int]) -> Tensor:
@@ -144,7 +155,3 @@ def _to_map(picture: Tensor) -> Tensor:
 
 def _to_picture(values: Tensor) -> Tensor:
     return values[0].permute(1, 2, 0)
-
-
-def _upload_palette(palette: np.ndarray, like: Tensor) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(palette)).to(like.device)

@@ -1,16 +1,24 @@
 """The deployed network in PyTorch, on the CPU or a CUDA GPU."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from seg_ros.errors import ConfigError, EngineError
+from seg_ros.inference.announce import Announce
 from seg_ros.inference.deploy import DeployedNetwork
 from seg_ros.inference.kept import Kept
+from seg_ros.inference.threads import use_threads
 from seg_ros.model_file import Model
+
+# Of cuBLAS and cuDNN, of CUDA itself and of the CPU: torch has a type only for what its own
+# allocator of GPU memory lacks.
+NO_MEMORY = ('ALLOC_FAILED', 'out of memory', "can't allocate memory")
+Result = TypeVar('Result')
 
 DTYPES = {'float32': torch.float32, 'float16': torch.float16, 'bfloat16': torch.bfloat16}
 
@@ -32,15 +40,14 @@ class TorchEngine:
     name = 'torch'
 
     def __init__(self, model: Model, device: str, precision: str, threads: int,
-                 announce: Callable[[str], None]) -> None:
+                 announce: Announce) -> None:
         self._device = _find_device(device)
         self._announce = announce
         self.on_gpu = self._device.type == 'cuda'
         if precision == 'float16' and not self.on_gpu:
             raise ConfigError("precision 'float16': the torch engine has float32 and bfloat16 on "
                               'the CPU')
-        if threads > 0:
-            torch.set_num_threads(threads)
+        use_threads(threads)
         self.device = str(self._device)
         self.precision = {'auto': 'float16' if self.on_gpu else 'float32'}.get(precision,
                                                                               precision)
@@ -56,9 +63,10 @@ class TorchEngine:
 
     def infer(self, rgb: np.ndarray,
               confidence: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
-        with self.failures_told(rgb.shape):
+        def infer() -> tuple[np.ndarray, np.ndarray | None]:
             labels, probabilities = self.run(torch.from_numpy(rgb).to(self._device))
             return labels.cpu().numpy(), probabilities.cpu().numpy() if confidence else None
+        return self.attempt(rgb.shape, infer)
 
     @torch.no_grad()
     def run(self, rgb: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,36 +86,41 @@ class TorchEngine:
     def _find_graph(self, network: DeployedNetwork, rgb: Tensor) -> 'CapturedGraph | None':
         try:
             return self._graphs.get(tuple(rgb.shape), lambda: CapturedGraph(network, rgb))
-        except torch.cuda.OutOfMemoryError:
-            raise
         except (RuntimeError, ValueError) as error:  # the latter of a device that is none
+            if lacks_memory(error):
+                raise
             self._captures = False
             self._graphs.clear()
+            # Where the network fails, capturing cannot end either, and that is what is raised.
             self._announce('torch: goes on without CUDA graphs, which is slower; capturing '
-                           f'failed: {error}')
+                           f'failed: {error.__context__ or error}')
             return None
 
-    @contextmanager
-    def failures_told(self, shape: tuple[int, ...]) -> Iterator[None]:
-        """Turn what torch raises into :class:`EngineError`; the engine can be used again.
+    def attempt(self, shape: tuple[int, ...], work: Callable[[], Result]) -> Result:
+        """Do something on the device; the engine can be used again if that fails.
 
         :param shape: of the pictures, for the message.
+        :raises EngineError: whatever torch raises.
         """
         try:
-            yield
-        except torch.cuda.OutOfMemoryError as error:
-            self._graphs.clear()
-            torch.cuda.empty_cache()
-            raise EngineError(f'torch on {self.device}: out of memory for pictures of shape '
-                              f'{shape}; set a smaller network_size') from error
+            return work()
         except (RuntimeError, ValueError, TypeError) as error:
-            raise EngineError(f'torch on {self.device}: failed on pictures of shape {shape}: '
-                              f'{error}') from error
+            if not lacks_memory(error):
+                raise EngineError(f'torch on {self.device}: failed on pictures of shape {shape}: '
+                                  f'{error}') from error
+            reason = str(error).partition('\n')[0]
+        # Not before the error has gone, whose traceback holds what the network had computed.
+        self._free()
+        raise EngineError(f'torch on {self.device}: out of memory for pictures of shape {shape} '
+                          f'({reason}); set a smaller network_size')
 
     def close(self) -> None:
         self._network = None
+        self._free()
+
+    def _free(self) -> None:
         self._graphs.clear()
-        if self.on_gpu:
+        with suppress(RuntimeError):  # the GPU itself has failed, which has been told
             torch.cuda.empty_cache()
 
 
@@ -116,14 +129,22 @@ class CapturedGraph:
 
     def __init__(self, network: DeployedNetwork, rgb: Tensor) -> None:
         self._input = rgb.clone()
-        stream = torch.cuda.Stream(rgb.device)  # capturing needs warm kernels, off the main stream
-        stream.wait_stream(torch.cuda.current_stream(rgb.device))
+        with torch.cuda.device(rgb.device):  # else the first GPU is set up, too
+            current = torch.cuda.current_stream()
+            stream = torch.cuda.Stream()  # capturing needs warm kernels, off the main stream
+            try:
+                self._capture(network, current, stream)
+            finally:
+                torch.cuda.set_stream(current)  # capturing leaves its own behind where it fails
+
+    def _capture(self, network: DeployedNetwork, current: torch.cuda.Stream,
+                 stream: torch.cuda.Stream) -> None:
+        stream.wait_stream(current)
         with torch.cuda.stream(stream):
             for _ in range(3):
                 network(self._input)
-        torch.cuda.current_stream(rgb.device).wait_stream(stream)
+        current.wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
-        # The stream is told, as the default one lies on the current device, not on this one.
         with torch.cuda.graph(self._graph, stream=stream, capture_error_mode='thread_local'):
             self._labels, self._probabilities = network(self._input)
 
@@ -132,6 +153,14 @@ class CapturedGraph:
         self._graph.replay()
         # Copies, as the next replay writes to the same memory.
         return self._labels.clone(), self._probabilities.clone()
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether it, or what it came of, is that memory could not be had."""
+    if isinstance(error, torch.cuda.OutOfMemoryError) or any(
+            text in str(error) for text in NO_MEMORY):
+        return True
+    return error.__context__ is not None and lacks_memory(error.__context__)
 
 
 def _find_device(device: str) -> torch.device:

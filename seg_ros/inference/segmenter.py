@@ -114,8 +114,13 @@ class Segmenter:
 
         :raises EngineError: the inference failed.
         """
+        frame = np.zeros((height, width, 3), np.uint8)
         for confidence in (True, False):  # engines may have a graph for each
-            self.segment([np.zeros((height, width, 3), np.uint8)], confidence=confidence)
+            segmentation, = self.segment([frame], confidence=confidence)
+            # Only what is read shows that a GPU has not failed.
+            _ = segmentation.labels, segmentation.confidence
+        segmentation.color(self.labels.palette)
+        segmentation.overlay(self.labels.palette, 0.5)
 
     def close(self) -> None:
         """Close the engine."""
