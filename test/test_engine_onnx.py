@@ -1,5 +1,6 @@
 """The engine of ONNX Runtime, and what it decides before it meets a GPU."""
 
+import os
 import resource
 from pathlib import Path
 
@@ -13,8 +14,13 @@ from seg_ros.errors import ConfigError, EngineError
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.nvidia import gpu_names
 from seg_ros.inference.onnx_graph import export_graph
-from seg_ros.inference.onnx_providers import choose_device, choose_precision, providers_for
-from seg_ros.inference.tensorrt_cache import EngineCache, cache_root, engine_name
+from seg_ros.inference.onnx_providers import (
+    choose_device,
+    choose_precision,
+    providers_for,
+    tensorrt_for,
+)
+from seg_ros.inference.tensorrt_cache import BEGUN, EngineCache, cache_root, engine_name
 from seg_ros.model_file import Model
 
 CPU, CUDA, TENSORRT = (f'{name}ExecutionProvider' for name in ('CPU', 'CUDA', 'Tensorrt'))
@@ -132,13 +138,13 @@ def test_int8_file_runs_on_the_cpu_wherever_it_is():
 
 
 def test_providers_come_from_the_fastest_to_the_one_that_runs_all():
-    assert providers_for('cpu', 'int8', False) == [(CPU, {})]
-    assert providers_for('cuda:1', 'float16', False) == [(CUDA, {'device_id': 1}), (CPU, {})]
-    assert providers_for('cuda:1', 'float16', True, Path('/c')) == [
+    assert providers_for('cpu') == [(CPU, {})]
+    assert providers_for('cuda:1') == [(CUDA, {'device_id': 1}), (CPU, {})]
+    assert tensorrt_for('cuda:1', True, Path('/c')) == [
         (TENSORRT, {'device_id': 1, 'trt_fp16_enable': True, 'trt_engine_cache_enable': True,
                     'trt_engine_cache_path': '/c'}),
         (CUDA, {'device_id': 1}), (CPU, {})]
-    options = dict(providers_for('cuda:0', 'float32', True))[TENSORRT]
+    options = dict(tensorrt_for('cuda:0', False, None))[TENSORRT]
     assert options == {'device_id': 0, 'trt_fp16_enable': False}
 
 
@@ -163,16 +169,62 @@ def test_engine_is_named_by_all_that_it_depends_on():
     assert len({name, *others}) == 6
 
 
-def test_engine_that_was_kept_is_found_and_a_new_one_starts_in_an_empty_folder(tmp_path):
-    told: list[str] = []
-    cache = EngineCache(tmp_path / 'a' / 'b', told.append, room=1)
+def write_engine(cache: EngineCache, name: str, content: bytes) -> None:
+    with cache.build(name) as folder:
+        (folder / 'graph.engine').write_bytes(content)
+
+
+def test_engine_gets_its_name_when_it_is_whole(tmp_path):
+    cache = EngineCache(tmp_path / 'a' / 'b', pytest.fail, room=1)
     assert cache.find('x') is None
-    folder = cache.make('x')
-    assert folder == tmp_path / 'a' / 'b' / 'x' and list(folder.iterdir()) == []
-    (folder / 'graph.engine').write_bytes(b'damaged')
-    assert cache.find('x') == folder and cache.find('y') is None
-    assert list(cache.make('x').iterdir()) == []
-    assert told == []
+    with cache.build('x') as folder:
+        assert list(folder.iterdir()) == []
+        (folder / 'graph.engine').write_bytes(b'half')
+        assert cache.find('x') is None
+        (folder / 'graph.engine').write_bytes(b'whole')
+    assert cache.find('x') == tmp_path / 'a' / 'b' / 'x' and cache.find('y') is None
+    assert (cache.find('x') / 'graph.engine').read_bytes() == b'whole'
+    assert os.listdir(tmp_path / 'a' / 'b') == ['x']
+
+
+def test_nothing_is_kept_of_a_build_that_failed_or_wrote_nothing(tmp_path):
+    cache = EngineCache(tmp_path, pytest.fail, room=1)
+    with pytest.raises(RuntimeError, match='no'), cache.build('x') as folder:
+        (folder / 'graph.engine').write_bytes(b'half')
+        raise RuntimeError('no')
+    with cache.build('x') as folder:
+        (folder / 'a.profile').touch()
+    assert os.listdir(tmp_path) == []
+
+
+def test_two_nodes_that_build_at_once_leave_each_other_alone(tmp_path):
+    one, other = (EngineCache(tmp_path, pytest.fail, room=1) for _ in range(2))
+    with one.build('x') as folder:
+        (folder / 'graph.engine').write_bytes(b'first begun')
+        write_engine(other, 'x', b'first whole')
+        assert (folder / 'graph.engine').read_bytes() == b'first begun'
+    assert (one.find('x') / 'graph.engine').read_bytes() == b'first whole'
+    assert os.listdir(tmp_path) == ['x']
+
+
+def test_engine_that_cannot_be_used_makes_room_for_a_new_one(tmp_path):
+    cache = EngineCache(tmp_path, pytest.fail, room=1)
+    write_engine(cache, 'x', b'damaged')
+    cache.discard('x')
+    cache.discard('y')  # there is none
+    assert cache.find('x') is None
+    write_engine(cache, 'x', b'good')
+    assert (cache.find('x') / 'graph.engine').read_bytes() == b'good'
+
+
+def test_what_killed_processes_left_is_removed_and_what_others_build_is_not(tmp_path):
+    old, young = tmp_path / f'{BEGUN}old', tmp_path / f'{BEGUN}young'
+    for folder in (old, young):
+        folder.mkdir()
+        (folder / 'graph.engine').touch()
+    os.utime(old, (0, 0))
+    write_engine(EngineCache(tmp_path, pytest.fail, room=1), 'x', b'')
+    assert sorted(os.listdir(tmp_path)) == [young.name, 'x']
 
 
 @pytest.mark.parametrize(('root', 'room', 'reason'), [
@@ -182,7 +234,11 @@ def test_cache_that_cannot_be_written_is_told_of_once(tmp_path, root, room, reas
     (tmp_path / 'file').touch()
     told: list[str] = []
     cache = EngineCache(tmp_path / root if root else None, told.append, room)
-    assert cache.make('x') is None and cache.make('y') is None and cache.find('x') is None
+    for name in 'xy':
+        with cache.build(name) as folder:
+            assert folder is None
+    assert cache.find('x') is None
+    cache.discard('x')
     assert len(told) == 1 and reason in told[0] and 'set XDG_CACHE_HOME' in told[0]
 
 

@@ -1,23 +1,26 @@
 """The deployed network in ONNX Runtime: on a CPU, or on a GPU by CUDA or TensorRT."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
+import time
+from collections.abc import Sequence
 
 import numpy as np
 import onnxruntime
 import torch
 
 from seg_ros.errors import EngineError
+from seg_ros.inference.announce import Announce
 from seg_ros.inference.kept import Kept
 from seg_ros.inference.nvidia import gpu_names, tensorrt_version
 from seg_ros.inference.onnx_graph import export_graph, fixed_to, labels_only
 from seg_ros.inference.onnx_providers import (
     CUDA,
     TENSORRT,
+    Provider,
     choose_device,
     choose_precision,
     providers_for,
+    tensorrt_for,
 )
 from seg_ros.inference.tensorrt_cache import EngineCache, cache_root, engine_name
 from seg_ros.model_file import Model
@@ -30,6 +33,7 @@ class OnnxEngine:
 
     On a GPU, TensorRT is used where ONNX Runtime and the system have it: one engine for each
     shape, built when the shape comes for the first time and kept in the user's cache folder.
+    Should that fail, CUDA runs the network from then on.
 
     :param device: 'auto' (the first CUDA GPU, else the CPU), 'cpu', 'cuda' or 'cuda:N'.
     :param precision: 'auto' is that of an int8 file, float16 on a GPU, else float32.
@@ -42,7 +46,7 @@ class OnnxEngine:
     name = 'onnxruntime'
 
     def __init__(self, model: Model, device: str, precision: str, threads: int,
-                 announce: Callable[[str], None]) -> None:
+                 announce: Announce) -> None:
         if device == 'auto' and model.precision == 'int8':
             device = 'cpu'  # such a file is for CPUs
         gpus = gpu_names()
@@ -56,10 +60,8 @@ class OnnxEngine:
         self._threads = threads
         self._announce = announce
         self._cache = EngineCache(cache_root(os.environ), announce)
-        # TensorRT makes float16 of float32 itself, and better: layer by layer.
-        half = self.precision == 'float16' and not self._uses_tensorrt
-        self._graph: bytes | None = model.onnx if model.onnx is not None else export_graph(
-            model, torch.float16 if half else torch.float32)
+        self._model = model
+        self._graph: bytes | None = self._make_graph()
         self._sessions: Kept[onnxruntime.InferenceSession] = Kept()
 
     def infer(self, rgb: np.ndarray,
@@ -67,15 +69,12 @@ class OnnxEngine:
         if self._graph is None:
             raise EngineError('onnxruntime: the engine has been closed')
         try:
-            graph = self._graph
-            # TensorRT has an engine for each shape, which serves both: it takes minutes.
-            key = (rgb.shape, True) if self._uses_tensorrt else (None, confidence)
-            session = self._sessions.get(key, lambda: self._open_for(graph, *key))
+            session = self._find_session(self._graph, rgb.shape, confidence)
             results = session.run(None, {'rgb': rgb})
         except EngineError:
             raise
         except Exception as error:  # ONNX Runtime's errors have no base of their own
-            reason = ' '.join(str(error).split())
+            reason = _in_a_line(error)
             if 'allocate' in reason or isinstance(error, MemoryError):
                 reason += '; set a smaller network_size'
             raise EngineError(f'onnxruntime on {self.device}: failed on pictures of shape '
@@ -86,49 +85,86 @@ class OnnxEngine:
         self._graph = None
         self._sessions.clear()
 
-    def _open_for(self, graph: bytes, shape: tuple[int, ...] | None,
-                  confidence: bool) -> onnxruntime.InferenceSession:
-        """Open a session for one shape; for any, where that is None."""
-        if not confidence:  # a session computes all its outputs, whichever are asked for
-            graph = labels_only(graph)
-        if shape is None:
-            return self._open(graph, None)
-        return self._build(fixed_to(graph, shape), shape)
+    def _make_graph(self) -> bytes:
+        """Write the graph as it suits the providers; the precision follows where it is given."""
+        # TensorRT makes float16 of float32 itself, and better: layer by layer.
+        half = self.precision == 'float16' and not self._uses_tensorrt
+        if self._model.onnx is None:
+            return export_graph(self._model, torch.float16 if half else torch.float32)
+        if half:
+            self.precision = 'float32'
+        return self._model.onnx
 
-    def _open(self, graph: bytes, cache: Path | None) -> onnxruntime.InferenceSession:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.log_severity_level = NO_LOG
-        # Else its threads wait busily after each inference: 188 instead of 139 ms of CPU time for
-        # a picture of 360x480 by two threads.
-        options.add_session_config_entry('session.force_spinning_stop', '1')
-        providers = providers_for(self.device, self.precision, self._uses_tensorrt, cache)
-        # Else it prints to standard output, and goes on with another provider.
-        session = onnxruntime.InferenceSession(graph, options, providers, enable_fallback=0)
-        if self.device != 'cpu' and CUDA not in session.get_providers():
+    def _find_session(self, graph: bytes, shape: tuple[int, ...],
+                      confidence: bool) -> onnxruntime.InferenceSession:
+        if self._uses_tensorrt:
+            try:  # one engine for each shape, with confidence or without: it takes minutes
+                return self._sessions.get(shape, lambda: self._build(fixed_to(graph, shape),
+                                                                     shape))
+            except Exception as error:  # see infer()
+                graph = self._graph = self._leave_tensorrt(error)
+        # A session computes all its outputs, whichever are asked for.
+        return self._sessions.get(confidence, lambda: self._open(
+            graph if confidence else labels_only(graph), providers_for(self.device)))
+
+    def _open(self, graph: bytes, providers: list[Provider]) -> onnxruntime.InferenceSession:
+        session = open_session(graph, providers, self._threads)
+        found = session.get_providers()
+        if self.device != 'cpu' and CUDA not in found:
             raise EngineError(f'onnxruntime on {self.device}: its CUDA provider cannot be loaded; '
                               'install the CUDA and cuDNN that it was built for, or give the '
                               'device cpu')
+        if providers[0][0] == TENSORRT and TENSORRT not in found:
+            raise EngineError('TensorRT cannot be loaded')
         return session
 
-    # What follows was written by ONNX Runtime's documentation, and has never been run.
+    # What follows has been run without TensorRT only, with a stand-in for it.
 
     def _build(self, graph: bytes, shape: tuple[int, ...]) -> onnxruntime.InferenceSession:
         """Open a session of TensorRT, which builds its engine unless it is kept."""
+        half = self.precision == 'float16'
         name = engine_name(graph, self.precision, self._gpu, onnxruntime.__version__,
                            self._tensorrt)
         if kept := self._cache.find(name):
             try:
-                session = self._open(graph, kept)
-                if TENSORRT in session.get_providers():
-                    return session
+                return self._open(graph, tensorrt_for(self.device, half, kept))
             except Exception as error:  # see infer()
-                self._announce(f'{kept}: this TensorRT engine cannot be used: {error}')
-        cache = self._cache.make(name)
+                self._announce(f'{kept}: this TensorRT engine cannot be used: '
+                               f'{_in_a_line(error)}')
+                self._cache.discard(name)
         batch, height, width = shape[:3]
-        self._announce(f'TensorRT builds an engine for {batch} x {width}x{height} on {self._gpu}, '
-                       'which takes minutes' + (f'; it is kept in {cache}' if cache else ''))
-        session = self._open(graph, cache)
-        if TENSORRT not in session.get_providers():
-            self._announce(f'TensorRT cannot run this network; CUDA runs it on {self._gpu}')
+        with self._cache.build(name) as folder:
+            self._announce(f'TensorRT builds an engine for {batch} x {width}x{height} on '
+                           f'{self._gpu}, which takes minutes'
+                           + ('; it is kept for the next time' if folder else ''))
+            began_s = time.monotonic()
+            session = self._open(graph, tensorrt_for(self.device, half, folder))
+            self._announce(f'TensorRT has built its engine in {time.monotonic() - began_s:.0f} s',
+                           warning=False)
         return session
+
+    def _leave_tensorrt(self, error: Exception) -> bytes:
+        """Go on with CUDA alone; return the graph for it."""
+        self._sessions.clear()
+        self._uses_tensorrt = False
+        graph = self._make_graph()
+        self._announce(f'TensorRT failed; CUDA runs the network on {self._gpu} from now on, in '
+                       f'{self.precision}: {_in_a_line(error)}')
+        return graph
+
+
+def open_session(graph: bytes, providers: Sequence[Provider],
+                 threads: int) -> onnxruntime.InferenceSession:
+    """Make a graph ready to run; what ONNX Runtime raises has no base of its own."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = NO_LOG
+    # Else its threads wait busily after each inference: 188 instead of 139 ms of CPU time for
+    # a picture of 360x480 by two threads.
+    options.add_session_config_entry('session.force_spinning_stop', '1')
+    # Without its fallback, which prints to standard output and goes on with another provider.
+    return onnxruntime.InferenceSession(graph, options, providers, enable_fallback=0)
+
+
+def _in_a_line(error: Exception) -> str:
+    return ' '.join(str(error).split())

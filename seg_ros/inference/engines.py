@@ -1,6 +1,5 @@
 """The engines that run a network, by name."""
 
-import sys
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -8,22 +7,15 @@ import numpy as np
 import torch
 
 from seg_ros.errors import ConfigError
+from seg_ros.inference.announce import Announce, print_line
 from seg_ros.inference.engine_torch import TorchEngine
 from seg_ros.inference.int8 import for_precision
+from seg_ros.inference.nvidia import gpu_names
+from seg_ros.inference.onnx_providers import choose_device
 from seg_ros.model_file import Model
 
 ENGINES = ('auto', 'torch', 'openvino', 'onnxruntime')
 PRECISIONS = ('auto', 'float32', 'float16', 'bfloat16', 'int8')
-
-
-class Announce(Protocol):
-    """Is told, in a line, what the user should know."""
-
-    def __call__(self, message: str, *, warning: bool = True) -> None: ...
-
-
-def _print(message: str, *, warning: bool = True) -> None:
-    print(message, file=sys.stderr)
 
 
 class Engine(Protocol):
@@ -56,7 +48,7 @@ class Engine(Protocol):
 
 def create_engine(model: Model, engine: str = 'auto', device: str = 'auto',
                   precision: str = 'auto', threads: int = 0,
-                  announce: Announce = _print) -> Engine:
+                  announce: Announce = print_line) -> Engine:
     """Make a network ready.
 
     :param engine: one of ``ENGINES``; 'auto' is torch on a CUDA GPU, else openvino where it is
@@ -130,10 +122,13 @@ def _choose_for_graph(device: str, model: Model) -> tuple[str, str]:
 
 
 def _onnxruntime_has_cuda() -> bool:
-    if not torch.cuda.is_available() or not _is_installed('onnxruntime'):
+    """Whether its engine finds a GPU, whichever build of torch is there."""
+    try:
+        import onnxruntime
+    except ImportError:
         return False
-    import onnxruntime
-    return 'CUDAExecutionProvider' in onnxruntime.get_available_providers()
+    return choose_device('auto', onnxruntime.get_available_providers(),
+                         len(gpu_names())) != 'cpu'
 
 
 def _is_installed(package: str) -> bool:

@@ -60,20 +60,28 @@ def choose_precision(model: Model, device: str, tensorrt: bool, precision: str) 
     return precision
 
 
-def providers_for(device: str, precision: str, tensorrt: bool,
-                  cache: Path | None = None) -> list[Provider]:
+def providers_for(device: str) -> list[Provider]:
     """Providers for a session, the first that can run a node being taken for it.
 
     :param device: 'cpu' or 'cuda:N'.
-    :param cache: existing folder to which TensorRT's engine is written.
     """
     if device == 'cpu':
         return [(CPU, {})]
-    index = int(device.partition(':')[2])
-    providers: list[Provider] = [(CUDA, {'device_id': index}), (CPU, {})]
-    if tensorrt:
-        options: dict[str, Any] = {'device_id': index, 'trt_fp16_enable': precision == 'float16'}
-        if cache is not None:
-            options.update(trt_engine_cache_enable=True, trt_engine_cache_path=str(cache))
-        providers.insert(0, (TENSORRT, options))
-    return providers
+    return [(CUDA, {'device_id': _index(device)}), (CPU, {})]
+
+
+def tensorrt_for(device: str, half: bool, cache: Path | None) -> list[Provider]:
+    """Providers for a session of TensorRT, as of :func:`providers_for`.
+
+    :param device: 'cuda:N'.
+    :param half: whether layers may compute in float16.
+    :param cache: existing folder that TensorRT's engine is read from or written to.
+    """
+    options: dict[str, Any] = {'device_id': _index(device), 'trt_fp16_enable': half}
+    if cache is not None:
+        options.update(trt_engine_cache_enable=True, trt_engine_cache_path=str(cache))
+    return [(TENSORRT, options), *providers_for(device)]
+
+
+def _index(device: str) -> int:
+    return int(device.partition(':')[2])

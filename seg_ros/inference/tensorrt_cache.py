@@ -1,12 +1,19 @@
 """Where TensorRT's engines are kept: building one takes minutes."""
 
 import hashlib
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from seg_ros.inference.announce import Announce
+
+BEGUN = '.begun.'  # starts the name of a folder whose engine is being built
+LONGEST_BUILD_S = 86400.0  # a folder that was begun before was left by a process that was killed
 ROOM_BYTES = 300_000_000  # some engines; with less left nothing is written
 
 
@@ -41,13 +48,14 @@ def engine_name(graph: bytes, precision: str, gpu: str, onnxruntime: str,
 class EngineCache:
     """Folders of engines. One that cannot be written is told of once, and is no error.
 
+    Several processes may use it: a folder gets its name when the engine in it is whole.
+
     :param root: folder of all of them; None where there is none.
     :param announce: is told why engines are not kept.
     :param room: bytes that must be free for a new one.
     """
 
-    def __init__(self, root: Path | None, announce: Callable[[str], None],
-                 room: int = ROOM_BYTES) -> None:
+    def __init__(self, root: Path | None, announce: Announce, room: int = ROOM_BYTES) -> None:
         self._root = root
         self._announce = announce
         self._room = room
@@ -58,27 +66,51 @@ class EngineCache:
         folder = self._root / name if self._root else None
         return folder if folder and any(folder.glob('*.engine')) else None
 
-    def make(self, name: str) -> Path | None:
-        """Empty folder to which an engine of this name can be written; None if none can."""
+    def discard(self, name: str) -> None:
+        """Remove an engine that cannot be used."""
+        if self._root:
+            shutil.rmtree(self._root / name, ignore_errors=True)
+
+    @contextmanager
+    def build(self, name: str) -> Iterator[Path | None]:
+        """Give an empty folder to write an engine to, kept when the block ends; None if none can.
+
+        Nothing is kept of a block that fails, nor where another process has been faster.
+        """
+        folder = self._begin()
+        try:
+            yield folder
+            if self._root and folder and any(folder.glob('*.engine')):
+                with suppress(OSError):  # there is one by now
+                    os.rename(folder, self._root / name)
+        finally:
+            if folder:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _begin(self) -> Path | None:
         reason = 'neither XDG_CACHE_HOME nor HOME names a folder'
         if self._root:
             try:
-                return self._emptied(self._root / name)
+                return _begin_in(self._root, self._room)
             except OSError as error:
-                reason = f'{self._root / name}: {error.strerror}'
+                reason = f'{self._root}: {error.strerror}'
         if not self._told:
             self._told = True
             self._announce(f'TensorRT engines are not kept: {reason}; free some space, or set '
                            'XDG_CACHE_HOME to a folder that can be written')
         return None
 
-    def _emptied(self, folder: Path) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        for left_over in folder.iterdir():
-            left_over.unlink()
-        with tempfile.TemporaryFile(dir=folder) as probe:
-            probe.write(b'probe')
-        free = shutil.disk_usage(folder).free
-        if free < self._room:  # TensorRT would leave half an engine, and say nothing
-            raise OSError(0, f'{free // 1_000_000} MB left, {self._room // 1_000_000} are wanted')
-        return folder
+
+def _begin_in(root: Path, room: int) -> Path:
+    """Make an empty folder, and remove those that were left behind.
+
+    :raises OSError: it cannot be written, or has not the room.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    for left_over in root.glob(f'{BEGUN}*'):
+        if left_over.stat().st_mtime < time.time() - LONGEST_BUILD_S:
+            shutil.rmtree(left_over, ignore_errors=True)
+    free = shutil.disk_usage(root).free
+    if free < room:  # TensorRT would leave half an engine, and say nothing
+        raise OSError(0, f'{free // 1_000_000} MB left, {room // 1_000_000} are wanted')
+    return Path(tempfile.mkdtemp(prefix=BEGUN, dir=root))
