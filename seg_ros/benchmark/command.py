@@ -103,7 +103,7 @@ def _check_variant(variant: Variant, ros: bool) -> None:
         raise ConfigError(f'--compare {PLAIN}: is a node; add --ros')
     if ros and variant.model == DABNET:
         raise ConfigError(f'model {DABNET}: has no file that a node could load; leave --ros out')
-    if variant.plain and find_model(variant.model).suffix == '.onnx':
+    if variant.plain and _is_exported(variant):
         raise ConfigError(f'--compare {PLAIN}: runs no exported graph; give the .safetensors file '
                           'that it was exported from')
     if variant.plain and 'confidence' in variant.outputs:
@@ -112,12 +112,19 @@ def _check_variant(variant: Variant, ros: bool) -> None:
     if ros and 'labels' not in variant.outputs:
         raise ConfigError(f'outputs {"+".join(variant.outputs)}: with --ros, labels must be '
                           'among them, as it is their time that is taken')
+    if variant.folds != ALL_FOLDS and (_is_exported(variant) or variant.precision == 'int8'):
+        raise ConfigError(f'folds {variant.folds}: an exported or int8 graph has them all; leave '
+                          'the folds out, or give a .safetensors file and another precision')
     if ros and variant.folds != ALL_FOLDS:
         raise ConfigError(f'folds {variant.folds}: the node has them all; leave --ros or the '
                           'folds out')
     if ros and variant.batch != 1:
         raise ConfigError(f'batch {variant.batch}: the node labels one picture at a time here; '
                           'leave --ros or the batch out')
+
+
+def _is_exported(variant: Variant) -> bool:
+    return find_model(variant.model).suffix.lower() == '.onnx'
 
 
 def _bench(arguments: argparse.Namespace) -> int:

@@ -77,7 +77,7 @@ def tables(rows: Sequence[Row]) -> str:
                 [[names[row.variant - 1], *(COLUMNS[column][1](row) for column in columns)]
                  for row in found]))
     for prefix, title in (('frame.', 'Its stages, p50 in ms'),
-                          ('node.', 'As the nodes tell, p50 in ms')):
+                          ('node.', 'As the nodes tell of their last frames, p50 in ms')):
         if found := [row for row in rows if row.stage.startswith(prefix)]:
             parts.append(f'{title}\n' + _stages(found, prefix, names))
     for number, name in enumerate(names, 1):

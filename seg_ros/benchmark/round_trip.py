@@ -198,7 +198,7 @@ class _Session:
 
 
 def _node_rows(base: Row, told: dict[str, str]) -> list[Row]:
-    """The stages that the node measures by itself, over its last frames."""
+    """The stages that the node measures by itself, over its last frames, from its start on."""
     rows = []
     for key, value in told.items():
         if match := re.fullmatch(r'(\w+)_p50_ms', key):

@@ -16,8 +16,9 @@ class Row:
     :param name: of the variant.
     :param stage: 'network' is the engine alone, 'frame' the way from message to messages, its
         parts are 'frame.convert' and so on; 'round_trip' is the way to the node and back, its
-        parts, as the node itself tells, are 'node.convert' and so on; 'layers.Convolution' and
-        so on are the parts of the network; 'peak' is the matrix product.
+        parts, as the node itself tells, are 'node.convert' and so on, over its last frames, those
+        of its start among them if they were few, and without p99; 'layers.Convolution' and so on
+        are the parts of the network; 'peak' is the matrix product.
     :param size: of the pictures, as text, like network_size.
     :param engine: that ran, like device and precision: never 'auto'.
     :param threads: asked for; 0 is the engine's choice.

@@ -67,7 +67,7 @@ def test_variants_are_measured_side_by_side(bench, model_file, tmp_path):
     assert code == 0, err
     rows = read(result)
     stages = ['network', 'frame', *(f'frame.{stage}' for stage in (
-        'convert', 'resize', 'network', 'resize_back', 'overlay', 'message'))]
+        'convert', 'resize', 'network', 'resize_back', 'overlay', 'message', 'serialise'))]
     assert [(row['variant'], row['stage']) for row in rows] == [
         (0, 'peak'), (0, 'peak'), *((number, stage) for number in (1, 2) for stage in stages)]
     assert [row['threads'] for row in rows[:2]] == [1, 2]

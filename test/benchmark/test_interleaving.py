@@ -86,7 +86,8 @@ def test_batch_goes_to_the_network_at_once_and_confidence_only_where_it_is_liste
 def test_stages_of_a_frame_are_all_of_its_time():
     laps = FramePath(contender('A', [], outputs=('labels', 'overlay'))).run()
     whole_s = laps.pop('frame')
-    assert list(laps) == ['convert', 'resize', 'network', 'resize_back', 'overlay', 'message']
+    assert list(laps) == ['convert', 'resize', 'network', 'resize_back', 'overlay', 'message',
+                          'serialise']
     assert min(laps.values()) >= 0 and sum(laps.values()) == pytest.approx(whole_s)
 
 

@@ -89,3 +89,19 @@ def test_options_that_cannot_be_are_refused_with_the_reason(arguments, reason):
     with pytest.raises(ConfigError) as refusal:
         options(*arguments)
     assert reason in str(refusal.value)
+
+
+@pytest.mark.parametrize('name', ['exported.onnx', 'EXPORTED.ONNX'])
+def test_exported_graph_has_all_folds_and_no_plain_node(tmp_path, name):
+    file = tmp_path / name
+    file.touch()
+    assert options('--model', str(file)).variants == [Variant(str(file))]
+    with pytest.raises(ConfigError, match='folds none: an exported or int8 graph has them all'):
+        options('--model', str(file), '--folds', 'none')
+    with pytest.raises(ConfigError, match='plain: runs no exported graph'):
+        options('--ros', '--compare', f'plain,model={file}')
+
+
+def test_int8_graph_has_all_folds():
+    with pytest.raises(ConfigError, match='folds pairs: an exported or int8 graph has them all'):
+        options('--compare', 'precision=int8,folds=pairs')
