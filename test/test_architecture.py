@@ -64,7 +64,8 @@ def test_rules_see_what_a_file_imports():
     (['labels'], ('seg_ros.errors',)),
     (['files'], ()),
     (['sizes'], ()),
-    (['yaml_files'], ('seg_ros.errors',)),
+    (['jpeg_png'], ('seg_ros.errors',)),
+    (['yaml_files'], ('seg_ros.errors', 'seg_ros.files')),
     (['label_map'], ('seg_ros.labels', 'seg_ros.yaml_files', 'seg_ros.errors')),
     (['networks'], ('seg_ros.networks', 'seg_ros.errors')),
     (['model_spec'], ('seg_ros.networks', 'seg_ros.labels', 'seg_ros.errors')),
@@ -155,7 +156,7 @@ def test_training_and_its_edge_run_without_ros():
 
 def test_bags_are_labelled_without_a_graph():
     shared = [f'seg_ros.ros.{name}'
-              for name in ('messages', 'compressed', 'encodings', 'jpeg_png')]
+              for name in ('messages', 'compressed', 'encodings')]
     assert not faults(files('bag'), lambda name: is_ros(name) or (
         within(name, 'seg_ros.ros') and not within(name, *shared)))
     pytest.importorskip('rosbags')

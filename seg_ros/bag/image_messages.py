@@ -8,9 +8,9 @@ from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_typestore
 
 from seg_ros.errors import ImageError
+from seg_ros.jpeg_png import PNG_START
 from seg_ros.ros.compressed import decode
 from seg_ros.ros.encodings import SUPPORTED_ENCODINGS
-from seg_ros.ros.jpeg_png import PNG_START
 from seg_ros.ros.messages import to_rgb
 
 IMAGE, COMPRESSED_IMAGE = 'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'

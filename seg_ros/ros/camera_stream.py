@@ -13,11 +13,11 @@ from std_msgs.msg import Header
 
 from seg_ros.errors import ImageError
 from seg_ros.inference.segmenter import Segmentation
+from seg_ros.jpeg_png import read_size
 from seg_ros.labels import LabelSet
 from seg_ros.ros.camera_qos import CameraQos
 from seg_ros.ros.compressed import decode
 from seg_ros.ros.frame_slots import FrameSlots
-from seg_ros.ros.jpeg_png import read_size
 from seg_ros.ros.messages import to_rgb
 from seg_ros.ros.outputs import Outputs
 from seg_ros.ros.qos_overrides import override_qos

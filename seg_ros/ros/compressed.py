@@ -6,7 +6,7 @@ from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import Header
 
 from seg_ros.errors import ImageError
-from seg_ros.ros.jpeg_png import read_size
+from seg_ros.jpeg_png import read_size
 from seg_ros.ros.messages import MAX_PIXELS, payload
 
 # What compressed_image_transport writes of mono8 and rgb8; its subscriber reads the parts.

@@ -1,6 +1,8 @@
 """A data set whose pictures and labels stay on disk."""
 
 import dataclasses
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +10,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from seg_ros.errors import DataError
+from seg_ros.errors import DataError, ImageError
+from seg_ros.jpeg_png import JPEG_START, PNG_START, read_size
 from seg_ros.labels import UNKNOWN, LabelSet
+from seg_ros.training.data_files import read_file
 from seg_ros.training.label_files import read_ids
 from seg_ros.training.layouts import find_split
 
@@ -81,6 +85,11 @@ class DataFolder:
                             'list of classes')
         return target.astype(np.uint8)
 
+    def digest_of_names(self) -> str:
+        """SHA-256 of the pictures' paths below the root, which may itself move."""
+        names = [picture.relative_to(self.root).as_posix() for picture, _ in self.pairs]
+        return hashlib.sha256(json.dumps(names).encode()).hexdigest()
+
     def only(self, keep: Callable[[Path], bool], split: str) -> 'DataFolder':
         """Leave out pictures.
 
@@ -136,11 +145,17 @@ def read_rgb(path: Path) -> np.ndarray:
 
     :raises DataError: the file is not there or cannot be read as a picture.
     """
+    data = read_file(path)
+    bgr, reason = None, ''
     try:
-        bgr = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    except cv2.error:  # a size that OpenCV refuses: damaged, too
-        bgr = None
+        if data.startswith((JPEG_START, PNG_START)):
+            read_size(memoryview(data))  # OpenCV would fill what a cut one lacks with grey
+        bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    except ImageError as error:
+        reason = f' ({error})'
+    except cv2.error:  # no bytes, or a size that OpenCV refuses: damaged, too
+        pass
     if bgr is None:
-        what = 'cannot be read as a picture' if path.exists() else 'no such file'
-        raise DataError(f'{path.resolve()}: {what}; restore or remove it')
+        raise DataError(f'{path.resolve()}: cannot be read as a picture{reason}; restore or '
+                        'remove it')
     return cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)

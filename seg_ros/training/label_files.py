@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 
 from seg_ros.errors import DataError
+from seg_ros.training.data_files import read_file
 
 SIGNATURE = b'\x89PNG\r\n\x1a\n'
 GREY, PALETTE = 0, 3
@@ -22,11 +23,7 @@ def read_ids(path: Path) -> np.ndarray:
     :return: (H, W) uint8.
     :raises DataError: the file cannot be read, or holds something else.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(f'{path.resolve()}: cannot be read: {error.strerror}; restore it'
-                        ) from error
+    data = read_file(path)
     if not data.startswith(SIGNATURE):
         raise DataError(f'{path.resolve()}: cannot be read as a PNG; {EXPECTED}; restore or '
                         'convert the file')

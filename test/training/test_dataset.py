@@ -147,17 +147,50 @@ def test_picture_without_labels_is_named(camvid):
 def test_damaged_picture_is_named(camvid, damage):
     path = camvid / 'train' / '001.png'
     path.write_bytes(damage)
-    fault(path, 'cannot be read as a picture; restore or remove it')
+    fault(path, 'cannot be read as a picture', '; restore or remove it')
+
+
+def test_jpeg_without_its_end_is_not_filled_with_grey(plain):
+    path = plain / 'images' / 'train' / 'b.JPG'
+    data = path.read_bytes()
+    for length in (len(data) - 1, len(data) * 2 // 3):
+        path.write_bytes(data[:length])
+        with pytest.raises(DataError, match=f'{path}: cannot be read .*the JPEG is cut off'):
+            open_data(plain, 'train')[1]
+
+
+@pytest.mark.parametrize('suffix', ['bmp', 'tif', 'webp', 'ppm'])
+def test_other_formats_are_read_and_cut_ones_named(tmp_path, suffix):
+    path = tmp_path / f'p.{suffix}'
+    bgr = color_of(np.arange(64).reshape(8, 8) % 12).repeat(8, axis=0).repeat(8, axis=1)
+    cv2.imwrite(str(path), bgr)
+    assert np.array_equal(read_rgb(path), cv2.imread(str(path))[..., ::-1])
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match=f'p.{suffix}: cannot be read as a picture; restore'):
+        read_rgb(path)
 
 
 def test_picture_that_vanished_is_named(camvid):
     data = open_data(camvid, 'train')
-    for index, folder, said in ((1, 'train', 'no such file'),
-                                (2, 'trainannot', 'No such file or directory')):
+    for index, folder in ((1, 'train'), (2, 'trainannot')):
         path = camvid / folder / f'00{index}.png'
         path.unlink()
-        with pytest.raises(DataError, match=f'{path}: .*{said}'):
+        with pytest.raises(DataError, match=f'{path}: no such file; restore it'):
             data[index]
+        path.mkdir()
+        with pytest.raises(DataError, match=f'{path}: cannot be read: Is a directory'):
+            data[index]
+
+
+def test_data_that_vanished_is_told_with_what_is_left(camvid):
+    data = open_data(camvid, 'train')
+    for gone, left in ((camvid / 'trainannot', camvid), (camvid, camvid.parent)):
+        gone.rename(gone.with_name('away'))
+        with pytest.raises(DataError) as caught:
+            data[0]
+        assert f'000.png: its folder is gone, of the way to it {left} is left; bring it back' in (
+            str(caught.value))
+        gone.with_name('away').rename(gone)
 
 
 def test_picture_that_claims_a_huge_size_is_named(camvid):
