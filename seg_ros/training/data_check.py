@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -10,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from seg_ros.errors import ConfigError, DataError
+from seg_ros.errors import ConfigError
 from seg_ros.files import write_png
 from seg_ros.labels import UNKNOWN
+from seg_ros.picture_sources import PICTURE_SUFFIXES
 from seg_ros.training.batches import AugmentedData
 from seg_ros.training.contact_sheet import draw_contact_sheet
 from seg_ros.training.dataset import (
@@ -24,44 +24,13 @@ from seg_ros.training.dataset import (
     read_rgb,
 )
 from seg_ros.training.label_files import read_ids
-from seg_ros.training.layouts import expect_root, find_split
+from seg_ros.training.layouts import SplitFiles, expect_root, find_split
 from seg_ros.training.losses import class_weights
+from seg_ros.training.problems import Problems
 from seg_ros.training.recipe import Recipe
 
-SHOWN = 20            # problems of one kind
 SIZES_SHOWN = 5
 SHEET_SAMPLES = 10
-
-
-class Problems:
-    """What is wrong, by kind, in the order in which the kinds came up."""
-
-    def __init__(self) -> None:
-        self.by_kind: dict[str, list[str]] = {}
-
-    def __len__(self) -> int:
-        return sum(map(len, self.by_kind.values()))
-
-    def add(self, kind: str, text: str) -> None:
-        lines = self.by_kind.setdefault(kind, [])
-        if text not in lines:  # a list of classes is wrong once, whichever split is asked for
-            lines.append(text)
-
-    @contextmanager
-    def noted(self, kind: str) -> Iterator[None]:
-        """Take note of a DataError that is raised inside, and go on."""
-        try:
-            yield
-        except DataError as error:
-            self.add(kind, str(error))
-
-    def lines(self) -> Iterator[str]:
-        """Tell the first few of each kind."""
-        for kind, texts in self.by_kind.items():
-            yield f'{kind}: {len(texts)}'
-            yield from (f'  {text}' for text in texts[:SHOWN])
-            if len(texts) > SHOWN:
-                yield f'  ... and {len(texts) - SHOWN} more'
 
 
 @dataclass
@@ -131,12 +100,7 @@ def survey(root: Path, split: str, problems: Problems) -> Survey:
     :raises DataError: the split cannot be opened.
     """
     files = find_split(root, split)
-    for _, missing in files.unlabelled:
-        problems.add(f'{split}, pictures without labels ({files.remedy})',
-                     f'{missing.resolve()}: missing')
-    for path in files.unpictured:
-        problems.add(f'{split}, labels without a picture (add it or remove them)',
-                     f'{path.resolve()}: has no picture')
+    _look_at_names(split, files, problems)
     data = DataFolder(root, split, files.pairs, files.labels, files.void_ids)
     found = Survey(data, *np.zeros((2, len(data.labels)), np.int64))
     good = []
@@ -151,6 +115,31 @@ def survey(root: Path, split: str, problems: Problems) -> Survey:
                      f'{root.resolve()}: all pixels of its {split} split are void; check the ids '
                      'in the label files')
     return found
+
+
+def _look_at_names(split: str, files: SplitFiles, problems: Problems) -> None:
+    """Take note of files that have no partner, too many, or lie where none is read."""
+    for _, missing in files.unlabelled:
+        problems.add(f'{split}, pictures without labels ({files.remedy})',
+                     f'{missing.resolve()}: missing')
+    for path in files.unpictured:
+        problems.add(f'{split}, labels without a picture (add it or remove them)',
+                     f'{path.resolve()}: has no picture')
+    of_labels: dict[Path, list[str]] = {}
+    for picture, labels in files.pairs:
+        of_labels.setdefault(labels, []).append(picture.name)
+    for labels, names in of_labels.items():
+        if len(names) > 1:
+            problems.add(f'{split}, labels of several pictures (keep one, or give each its own)',
+                         f'{labels.resolve()}: of {", ".join(names)}')
+    for folder in sorted({picture.parent for picture, _ in (*files.pairs, *files.unlabelled)}):
+        for below in sorted(folder.iterdir()):
+            if not below.is_dir() or below.name.startswith('.'):
+                continue
+            count = sum(path.suffix.lower() in PICTURE_SUFFIXES for path in below.rglob('*'))
+            if count:
+                problems.add(f'{split}, folders that are not read (move their pictures up)',
+                             f'{below.resolve()}: pictures in it: {count}')
 
 
 def _read_pair(data: DataFolder, pair: tuple[Path, Path],

@@ -1,5 +1,6 @@
 """The check of a data set: everything that is wrong is found, and what it holds is told."""
 
+import dataclasses
 import math
 import shutil
 from pathlib import Path
@@ -99,6 +100,34 @@ def test_every_problem_of_both_splits_is_listed(camvid, check):
         f'{camvid / "valannot" / name}: has no picture' for name in ('001.png', '007.png')]
     # What is left is counted: two pictures of train, one of val.
     assert row(lines, 'Sky')[1::2] == ['2', '1']
+
+
+def test_cut_jpeg_is_told(plain, check):
+    path = plain / 'images' / 'train' / 'b.JPG'
+    path.write_bytes(path.read_bytes()[:-2])
+    count, lines = check(plain)
+    assert count == 1
+    assert below(lines, 'train, files that cannot be read')[0].startswith(
+        f'{path}: cannot be read as a picture (the JPEG is cut off: it has no end)')
+
+
+def test_pictures_that_share_their_labels_are_told(plain, check):
+    shutil.copy(plain / 'images' / 'train' / 'a.png', plain / 'images' / 'train' / 'a.bmp')
+    count, lines = check(plain)
+    assert count == 1
+    assert below(lines, 'train, labels of several pictures') == [
+        f'{plain / "labels" / "train" / "a.png"}: of a.bmp, a.png']
+
+
+def test_folders_of_pictures_beside_others_are_told(plain, check):
+    for folder in ('second_drive/left', '.thumbnails', 'notes'):
+        (plain / 'images' / 'val' / folder).mkdir(parents=True)
+    for folder in ('second_drive', 'second_drive/left', '.thumbnails'):
+        shutil.copy(plain / 'images' / 'val' / 'a.png', plain / 'images' / 'val' / folder)
+    count, lines = check(plain)
+    assert count == 1
+    assert below(lines, 'val, folders that are not read') == [
+        f'{plain / "images" / "val" / "second_drive"}: pictures in it: 2']
 
 
 def test_sheet_is_drawn_of_what_can_be_used(camvid, check, tmp_path):
@@ -202,7 +231,8 @@ def test_missing_data_makes_no_folder(recipe, tmp_path):
 
 def test_custom_recipe_loads_and_fits_the_weights_that_ship():
     recipe, shipped = load_recipe(CUSTOM_RECIPE), load_model().spec
-    assert (recipe.architecture, recipe.arguments) == (shipped.architecture, shipped.arguments)
+    assert recipe.architecture == shipped.architecture
+    assert recipe == dataclasses.replace(recipe, arguments=shipped.arguments)
     assert recipe.drawn_share == 0  # drawn scenes have CamVid's classes alone
 
 
