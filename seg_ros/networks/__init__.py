@@ -1,5 +1,6 @@
 """The networks, by the name that a model file gives them."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,16 @@ from seg_ros.networks.asymmetric import AsymmetricNetwork
 from seg_ros.networks.strip import StripNetwork
 
 NETWORKS: dict[str, type[nn.Module]] = {'asymmetric': AsymmetricNetwork, 'strip': StripNetwork}
+
+
+def default_arguments(architecture: str) -> dict[str, Any]:
+    """Arguments of a network's constructor but ``classes``, with their defaults, as JSON has them.
+
+    :param architecture: a key of ``NETWORKS``.
+    """
+    parameters = inspect.signature(NETWORKS[architecture]).parameters.values()
+    return {parameter.name: list(parameter.default) if isinstance(parameter.default, tuple)
+            else parameter.default for parameter in parameters if parameter.name != 'classes'}
 
 
 def build_network(architecture: str, arguments: Mapping[str, Any]) -> nn.Module:

@@ -99,6 +99,9 @@ class AsymmetricNetwork(AsymmetricEncoder):
         check_channels(pyramid=pyramid)
         if activation not in ('relu', 'prelu'):
             raise ConfigError(f'activation {activation!r}: expected relu or prelu')
+        for name, value in (('bounded', bounded), ('complementary', complementary)):
+            if type(value) is not bool:
+                raise ConfigError(f'{name} {reprlib.repr(value)}: expected true or false')
         c1, c2, c3 = self.channels
         self.pyramid = PyramidAttention(c3, pyramid, bounded)
         self.fuse2 = PixelAttentionFusion(pyramid, c2, complementary)

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from seg_ros.errors import ConfigError
 from seg_ros.labels import CAMVID, LabelSet
+from seg_ros.networks import NETWORKS, build_network, default_arguments
 from seg_ros.training.augment import Augmentation
 from seg_ros.yaml_files import read_yaml, unknown_name
 
@@ -20,7 +23,8 @@ class Recipe:
     """Everything that decides what a run computes, but for the data.
 
     :param architecture: name of the network.
-    :param arguments: its constructor's arguments without ``classes``.
+    :param arguments: its constructor's arguments without ``classes``; those left out get their
+        defaults, so that a run and its files keep them when the defaults change.
     :param epochs: how often every picture is seen.
     :param batch: pictures a step.
     :param learning_rate: highest rate; falls as (1 - progress) ** 0.9 after the warm-up.
@@ -29,8 +33,8 @@ class Recipe:
     :param ema: decay per step of the averaged weights that are validated and kept.
     :param class_balance: power of the classes' weights in the cross-entropy: the larger, the more
         of the rare classes is found, and the more where they are not.
-    :param hard_share: of the pixels of a batch, those with the highest cross-entropy, that count
-        (online hard example mining); 1 counts all.
+    :param hard_share: of the pixels of a batch, those with the highest cross-entropy times the
+        weight of their class, that count (online hard example mining); 1 counts all.
     :param lovasz_weight: of the Lovasz-softmax loss added to the cross-entropy, which counts
         classes by their IoU and not by their pixels.
     :param splits: of the data set that are trained on; with ``val`` among them nothing is left to
@@ -90,6 +94,23 @@ class Recipe:
         for name, known in (('class_terms', CLASS_TERMS), ('precision', PRECISIONS)):
             if getattr(self, name) not in known:
                 raise ConfigError(f'{name} {getattr(self, name)!r}: expected {", ".join(known)}')
+        self._complete_arguments()
+
+    def _complete_arguments(self) -> None:
+        if self.architecture not in NETWORKS:
+            raise unknown_name('architecture', self.architecture, NETWORKS)
+        defaults = default_arguments(self.architecture)
+        for name in self.arguments:
+            if name == 'classes':
+                raise ConfigError('arguments.classes: is the number of labels; leave it out')
+            if name not in defaults:
+                raise unknown_name('key', name, defaults, 'arguments.')
+        object.__setattr__(self, 'arguments', {**defaults, **self.arguments})
+        try:
+            with torch.device('meta'):  # shapes only: nothing is allocated
+                build_network(self.architecture, {**self.arguments, 'classes': 2})
+        except ConfigError as error:
+            raise ConfigError(f'arguments: {error}') from error
 
     def expect_classes(self, labels: LabelSet) -> None:
         """Refuse what this recipe cannot do with the classes of a data set.
@@ -162,13 +183,20 @@ def to_mapping(recipe: Recipe) -> dict[str, Any]:
 def with_changes(recipe: Recipe, changes: Any, where: str) -> Recipe:
     """Replace some values of a recipe; those of a nested mapping one by one, too.
 
+    With another architecture those arguments stay that both networks have.
+
     :param where: what the changes are called in messages.
     :raises ConfigError: an unknown key, or a value out of range.
     """
     if not isinstance(changes, Mapping):
         raise ConfigError(f'{where}: expected "key: value" lines, got {changes!r}')
+    values = to_mapping(recipe)
+    architecture = changes.get('architecture', recipe.architecture)
+    if architecture != recipe.architecture and architecture in [*NETWORKS]:
+        values['arguments'] = {name: value for name, value in recipe.arguments.items()
+                               if name in default_arguments(architecture)}
     try:
-        return _from_mapping(Recipe, _merged(to_mapping(recipe), changes), '')
+        return _from_mapping(Recipe, _merged(values, changes), '')
     except ConfigError as error:
         raise ConfigError(f'{where}: {error}') from error
 

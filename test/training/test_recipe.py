@@ -7,7 +7,7 @@ import yaml
 
 from seg_ros.errors import ConfigError
 from seg_ros.training.augment import Augmentation
-from seg_ros.training.recipe import Recipe, load_recipe, to_mapping
+from seg_ros.training.recipe import Recipe, load_recipe, to_mapping, with_changes
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,6 +34,30 @@ def test_recipe_survives_the_way_through_yaml(tmp_path, recipe):
     assert load_recipe(path) == recipe(learning_rate=0.125)
 
 
+def test_arguments_that_are_left_out_are_written_with_their_defaults(tmp_path):
+    path = tmp_path / 'recipe.yaml'
+    path.write_text('arguments: {widths: [5, 16, 40], activation: prelu}\n')
+    full = {'widths': [5, 16, 40], 'dilations2': [2, 2, 2],
+            'dilations3': [1, 2, 5, 9, 2, 5, 9, 17], 'pyramid': 96, 'activation': 'prelu',
+            'bounded': True, 'complementary': False}
+    assert to_mapping(load_recipe(path))['arguments'] == full
+    path.write_text('architecture: strip\n')
+    assert to_mapping(load_recipe(path))['arguments'] == {
+        'widths': [13, 32, 128], 'dilations2': [2, 2, 2],
+        'dilations3': [1, 2, 5, 9, 2, 5, 9, 17], 'pooled': 16, 'hidden': 80}
+
+
+def test_change_of_the_architecture_keeps_the_arguments_of_both():
+    recipe = Recipe(arguments={'widths': [5, 16, 40], 'pyramid': 8})
+    strip = with_changes(recipe, {'architecture': 'strip', 'arguments': {'hidden': 8}}, 'variant')
+    assert strip.arguments == {**Recipe(architecture='strip').arguments, 'widths': [5, 16, 40],
+                               'hidden': 8}
+    for changes in ({'architecture': 'unet'}, {'architecture': ['strip']},
+                    {'arguments': {'hidden': 8}}):
+        with pytest.raises(ConfigError, match='^variant: .*(unet|str|arguments.hidden)'):
+            with_changes(recipe, changes, 'variant')
+
+
 def refused(tmp_path: Path, text: str) -> str:
     path = tmp_path / 'recipe.yaml'
     path.write_text(text)
@@ -54,7 +78,17 @@ def refused(tmp_path: Path, text: str) -> str:
     ('learning_rate: true', 'learning_rate: expected float'),
     ('learning_rate: "0.1"', 'learning_rate: expected float'),
     ('architecture: 5', 'architecture: expected str'),
+    ('architecture: stripe', 'unknown architecture stripe; did you mean strip?'),
     ('arguments: [1]', 'arguments: expected a mapping'),
+    ('arguments: {width: [5, 16, 40]}',
+     'unknown key arguments.width; did you mean arguments.widths?'),
+    ('architecture: strip\narguments: {pyramid: 8}', 'unknown key arguments.pyramid; did you'),
+    ('arguments: {classes: 11}', 'arguments.classes: is the number of labels; leave it out'),
+    ('arguments: {widths: [5, 15, 40]}', 'arguments: widths [5, 15, 40]: expected'),
+    ('arguments: {pyramid: 1.5}', 'arguments: pyramid 1.5: expected a whole number'),
+    ('arguments: {dilations3: 2}', 'arguments: dilations3 2: expected'),
+    ('arguments: {bounded: "no"}', "arguments: bounded 'no': expected true or false"),
+    ('arguments: {activation: elu}', "arguments: activation 'elu': expected relu or prelu"),
     ('augmentation: {crop: 320}', 'augmentation.crop: expected a list of two numbers'),
     ('augmentation: {crop: [320]}', 'augmentation.crop: expected a list of two numbers'),
     ('augmentation: {scale: [a, b]}', 'augmentation.scale: expected a list of two numbers'),
