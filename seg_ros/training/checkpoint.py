@@ -1,5 +1,6 @@
 """The state of a run on disk: written beside, then renamed, so that a kill leaves a whole one."""
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,17 +15,14 @@ from seg_ros.files import written_whole
 def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
     """Write tensors, numbers and text.
 
-    :raises TrainingError: the disk is full or the folder is gone; the older file stays.
+    :raises OSError: the disk is full or the folder is gone; the older file stays.
     """
-    try:
-        with written_whole(path) as beside, open(beside, 'wb') as file:
-            torch.save(dict(state), file)
-            file.flush()
-            os.fsync(file.fileno())  # or a power cut could leave the name without the content
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        raise TrainingError(f'{path.resolve()}: cannot be written ({error}); free some space, '
-                            'then go on with --resume, or start again if this was the first '
-                            'epoch') from error
+    whole = io.BytesIO()
+    torch.save(dict(state), whole)  # not to the file: of a full disk torch does not say so
+    with written_whole(path) as beside, open(beside, 'wb') as file:
+        file.write(whole.getbuffer())
+        file.flush()
+        os.fsync(file.fileno())  # or a power cut could leave the name without the content
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from tqdm import tqdm
 
 from seg_ros.errors import ConfigError, TrainingError
 from seg_ros.model_file import ModelSpec
+from seg_ros.networks import default_arguments
 from seg_ros.training.batches import AugmentedData, batch_size, batches, steps_per_epoch
+from seg_ros.training.changes import changes_of_pictures, changes_of_recipe, to_values
 from seg_ros.training.checkpoint import load_checkpoint, save_checkpoint
 from seg_ros.training.losses import total_loss
 from seg_ros.training.memory import lack_of_memory_told
@@ -180,9 +182,13 @@ class Trainer:
                 + ('go on with --resume' if self.epoch else 'start again'))
 
     def save(self, path: Path) -> None:
-        """Write the run's state: of the network itself, whatever it is wrapped in for training."""
+        """Write the run's state: of the network itself, whatever it is wrapped in for training.
+
+        :raises OSError: the disk is full or the folder is gone; the older file stays.
+        """
         save_checkpoint(path, {
             'recipe': json.dumps(to_mapping(self.recipe)), 'epoch': self.epoch,
+            'pictures': to_values(self.dataset.data),
             'labels': json.dumps(self.spec.labels.to_dict()), 'mean': list(self.spec.mean),
             'std': list(self.spec.std),
             'provenance': json.dumps(dict(self.spec.provenance)),
@@ -196,12 +202,14 @@ class Trainer:
         Epochs, batch and the number of processes may have changed since: the schedule goes on
         from the same epoch.
 
-        :return: other keys of the recipe that have changed since.
+        :return: what else of the recipe and the data has changed since, for the user.
         :raises TrainingError: no such checkpoint, or one of another network or other classes.
         """
         state = self.group.share(lambda: load_checkpoint(path))
         try:
             was, now = json.loads(state['recipe']), to_mapping(self.recipe)
+            # Older checkpoints hold only those that the recipe gave.
+            was['arguments'] = {**default_arguments(self.recipe.architecture), **was['arguments']}
             for key in ('architecture', 'arguments'):  # dilations do not show in the weights
                 if was[key] != now[key]:
                     raise ValueError(key)
@@ -209,7 +217,10 @@ class Trainer:
                 raise ValueError('labels')
             self.network.load_state_dict(state['network'])
             self.averaged.load_state_dict(state['averaged'])
-            self.optimizer.load_state_dict(state['optimizer'])
+            # Its groups hold numbers of the recipe, such as the weight decay: those of now count.
+            self.optimizer.load_state_dict({
+                **state['optimizer'],
+                'param_groups': self.optimizer.state_dict()['param_groups']})
             if self.scaler.is_enabled() and state.get('scaler'):
                 self.scaler.load_state_dict(state['scaler'])
             self._take(replace(self.spec, mean=tuple(state['mean']), std=tuple(state['std']),
@@ -220,7 +231,8 @@ class Trainer:
             raise TrainingError(f'{path.resolve()}: is the checkpoint of another network or '
                                 'of other classes; give the recipe and data it was started with, '
                                 'or another --out') from error
-        return [key for key in now if was.get(key) != now[key] and key != 'epochs']
+        return [*changes_of_recipe(was, now),
+                *changes_of_pictures(state.get('pictures'), self.dataset.data)]
 
 
 def _check(recipe: Recipe, dataset: AugmentedData, device: torch.device, processes: int) -> None:

@@ -50,9 +50,11 @@ class Group:
     def device(self, name: str) -> torch.device:
         """Device of this process: for ``cuda`` the GPU of its number on its machine.
 
-        :param name: cpu, cuda, cuda:1, ...
+        :param name: cpu, cuda, cuda:1, ... or auto: cuda where torch finds a GPU, else cpu.
         :raises ConfigError: torch has no such device, or too few for the processes.
         """
+        if name == 'auto':
+            name = 'cuda' if torch.cuda.is_available() else 'cpu'
         try:
             device = torch.device(name)
             if self.size > 1 and device.type == 'cuda':

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seg_ros import __version__
-from seg_ros.errors import DataError, ModelFileError, TrainingError
+from seg_ros.errors import DataError, TrainingError
 from seg_ros.model_file import Model, ModelSpec, save_model
 from seg_ros.training.batches import AugmentedData
 from seg_ros.training.curves import draw_curves
@@ -40,7 +40,7 @@ class Computing:
     Device and workers change nothing of what is learnt but the rounding. More processes make the
     batch larger, and each computes its loss on its own part of it.
 
-    :param device: cpu, cuda, cuda:1, ...
+    :param device: auto, cpu, cuda, cuda:1, ...
     :param workers: threads that load pictures.
     :param group: the processes that train together.
     """
@@ -116,11 +116,12 @@ def train_run(recipe: Recipe, data: RunData, out: Path, computing: Computing,
             folder.start_after(trainer.epoch)
             folder.write_recipe(recipe)
             folder.write_versions(str(trainer.device))
-            if changed:
-                LOGGER.info(f'the recipe has changed since the run began: {", ".join(changed)}')
+            LOGGER.info(f'the network trains on {trainer.device}, in {recipe.precision}')
+            for change in changed:
+                LOGGER.info(change)
         try:
             _train(trainer, data, folder)
-        except (DataError, ModelFileError) as error:  # a file changed underway, a full disk
+        except DataError as error:  # a file changed underway
             then = 'go on with --resume' if folder.checkpoint.exists() else 'start again'
             raise TrainingError(f'{error}; then {then}') from error
 
@@ -147,12 +148,15 @@ def _end_epoch(trainer: Trainer, data: RunData, folder: RunFolder,
     if trainer.epoch == recipe.epochs or trainer.epoch % recipe.validate_every == 0:
         scores = validate(trainer.averaged, spec, data.validation, drawn=recipe.drawn_share > 0)
         line.update(scores)
-        save_model(folder.last, trainer.averaged, replace(spec, provenance={
+        told = replace(spec, provenance={
             **spec.provenance, 'data': f'{data.train.root.resolve().name}, {data.train.split}',
             'epochs': trainer.epoch, 'recipe': to_mapping(recipe), 'version': __version__,
-            'commit': commit(), 'validation': scores}))
+            'commit': commit(), 'validation': scores})
+        with folder.writing(folder.last):
+            save_model(folder.last, trainer.averaged, told)
     folder.add_epoch(line)
-    trainer.save(folder.checkpoint)
+    with folder.writing(folder.checkpoint):
+        trainer.save(folder.checkpoint)
     folder.keep_best()
     LOGGER.info(', '.join(f'{key} {value:.4g}' for key, value in line.items()
                           if isinstance(value, int | float)))

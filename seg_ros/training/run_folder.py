@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from tqdm import tqdm
 from seg_ros.errors import ConfigError, ModelFileError, TrainingError
 from seg_ros.files import write_json, written_whole
 from seg_ros.model_file import load_model
+from seg_ros.training.folder_lock import lock_folder
 from seg_ros.training.recipe import Recipe, to_mapping
 from seg_ros.training.tensorboard_log import TensorBoardLog
 from seg_ros.training.versions import versions
@@ -56,28 +58,30 @@ class RunFolder:
         self.best = path / 'best.safetensors'
         self.curves = path / 'curves.png'
         self.worst_pictures = path / 'worst_pictures.png'
+        self._lock: int | None = None
         self._handlers: list[logging.Handler] = []
         self._events: TensorBoardLog | None = None
 
     def open(self, resume: bool) -> 'RunFolder':
         """Make the folder, or take up the run in it; from now on the run's words are logged.
 
+        Until :meth:`close` no other process can open it.
+
         :return: itself, for a ``with`` statement, which also logs what ends the run.
         :raises ConfigError: it holds a run and is not to go on with it, holds none to go on
-            with, or cannot be made.
+            with, is written by another process, or cannot be made.
         """
-        begun = self.checkpoint.exists()
-        if begun and not resume:
-            raise ConfigError(f'{self.path.resolve()}: holds a run; go on with it by --resume or '
-                              'give another --out')
-        if resume and not begun:
+        if resume and not self.checkpoint.exists():
             raise ConfigError(f'{self.checkpoint.resolve()}: no checkpoint to resume from; check '
                               '--out, or start the run without --resume')
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = lock_folder(self.path)
         except OSError as error:
             raise ConfigError(f'{self.path.resolve()}: cannot be made: {error.strerror}; give '
                               'another --out') from error
+        if not resume:
+            self._expect_no_run()
         for left_by_a_kill in self.path.glob('.*.part*'):
             with contextlib.suppress(OSError):
                 left_by_a_kill.unlink()
@@ -88,8 +92,21 @@ class RunFolder:
         LOGGER.propagate = False  # or a root handler of some library would print it once more
         return self
 
+    def _expect_no_run(self) -> None:
+        """Refuse to write over what cost hours."""
+        for path, remedy in ((self.checkpoint, 'go on with it by --resume'),
+                             (self.last, f'move {self.last.name} away'),
+                             (self.best, f'move {self.best.name} away')):
+            if path.exists():
+                self.close()
+                raise ConfigError(f'{self.path.resolve()}: holds a run; {remedy} or give another '
+                                  '--out')
+
     def close(self) -> None:
-        """Log no more."""
+        """Log no more, and let others open the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
         for handler in self._handlers:
             LOGGER.removeHandler(handler)
         self._handlers = []
@@ -194,15 +211,17 @@ class RunFolder:
     def writing(self, path: Path) -> Iterator[None]:
         """Explain what went wrong where a file of the folder is written.
 
-        :raises TrainingError: instead of an OSError.
+        :raises TrainingError: instead of an OSError, or of that in a ModelFileError.
         """
         try:
             yield
-        except OSError as error:
+        except (OSError, ModelFileError) as error:
+            cause = error.__cause__ or error
             gone = not self.path.is_dir()
             then = 'go on with --resume' if gone or self.checkpoint.exists() else 'start again'
             raise TrainingError(
-                f'{path.resolve()}: cannot be written ({error.strerror or error}); '
+                f'{path.resolve()}: cannot be written '
+                f'({getattr(cause, "strerror", None) or cause}); '
                 f'{"bring the folder back" if gone else "free some space or make it writable"}, '
                 f'then {then}') from error
 

@@ -51,7 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     instead.add_argument('--variants', type=Path, metavar='FILE',
                          help='train variants of the recipe and compare them, e.g. '
                               'config/study_class_terms.yaml; goes on where it stopped')
-    parser.add_argument('--device', default='cpu', help='cpu (default), cuda, cuda:1, ...')
+    parser.add_argument('--device', default='auto',
+                        help='cpu, cuda, cuda:1, ... or auto (default): cuda where torch finds a '
+                             'GPU, else cpu; under torchrun each process takes a GPU of its own')
     parser.add_argument('--threads', type=int, default=0, help='CPU threads; 0: one per core')
     parser.add_argument('--workers', type=int, default=1, help='threads that load pictures')
     return parser

@@ -186,6 +186,17 @@ def test_balanced_crops_show_a_rare_class_as_often_as_its_share_of_the_classes()
     assert seen[1.0] > 1 / 3 - 0.06
 
 
+@pytest.mark.parametrize('scale', [0.5, 1.0, 3.0])
+def test_balanced_crops_hold_the_class_that_was_drawn_at_every_scale(scale):
+    target = np.full((256, 256), 255, np.uint8)
+    target[200:208, 30:38] = 2  # the one class there is
+    sample = Sample(np.zeros((256, 256, 3), np.uint8), target)
+    augmentation = Augmentation((64, 64), (scale, scale), balanced_crops=1.0, **PLAIN)
+    seen = [(view.target == 2).any() for view in views(augmentation, sample, 200)]
+    # Made smaller, a pixel at the very rim of the view may be passed over.
+    assert np.mean(seen) == 1 if scale >= 1 else np.mean(seen) > 0.98
+
+
 @pytest.mark.parametrize('scale', [(0.5, 0.5), (1.0, 1.0), (3.0, 3.0)])
 def test_balanced_crops_stay_where_plain_ones_lie(scale):
     """Inside the picture where there is room, around it where there is none."""

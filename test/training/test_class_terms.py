@@ -212,6 +212,13 @@ def test_loop_gives_the_loss_the_step_from_0(camvid, recipe):
     assert losses[1] == pytest.approx(losses[0] / 4, rel=1e-4) and losses[0] > 1
 
 
+@pytest.mark.parametrize('name', ['train_camvid', 'train_camvid_all', 'train_custom'])
+def test_recipes_add_what_won_the_study(name):
+    recipe = load_recipe(ROOT / 'config' / f'{name}.yaml')
+    assert (recipe.class_terms, recipe.intra_weight, recipe.inter_weight) == (
+        'conditioned', 0.01, 0.01)
+
+
 def test_recipe_of_the_strip_network_is_that_of_the_other_with_class_terms():
     recipe = load_recipe(ROOT / 'config' / 'train_strip.yaml')
     assert recipe.architecture == 'strip' and recipe.class_terms in ('literal', 'conditioned')

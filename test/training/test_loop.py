@@ -1,6 +1,7 @@
 """The training loop: averaged weights, resuming, precision, steps that are not finite."""
 
 import copy
+import json
 import math
 import resource
 from pathlib import Path
@@ -93,6 +94,24 @@ def test_run_resumed_with_another_batch_goes_on_from_the_same_epoch(trainer, tmp
     assert second.train_epoch()['learning_rate'] == pytest.approx(0.002 * (11 / 20) ** 0.9)
 
 
+def test_resumed_run_takes_its_weight_decay_from_the_recipe_of_now(trainer, tmp_path):
+    first = trainer()
+    first.train_epoch()
+    first.save(tmp_path / 'last.pt')
+    same_decay, more = trainer(), trainer(weight_decay=0.5)
+    for run, told in ((same_decay, []),
+                      (more, ['the recipe has changed since the run began: weight_decay'])):
+        assert run.resume(tmp_path / 'last.pt') == told
+    before = first.network.classify.weight.detach().clone()
+    for run, decay in ((same_decay, 0.02), (more, 0.5)):
+        run.optimizer.zero_grad()
+        run.network.classify.weight.grad = torch.zeros_like(before)
+        run.optimizer.state.clear()  # without moments nothing but the decay moves the weight
+        run.optimizer.param_groups[0]['lr'] = rate = 0.1
+        run.optimizer.step()  # AdamW's decay takes rate * decay * weight away
+        assert torch.allclose(run.network.classify.weight, before * (1 - rate * decay), rtol=1e-6)
+
+
 def test_bfloat16_trains_as_float32_does(trainer):
     runs = [trainer(precision=precision, learning_rate=0.01, epochs=7)
             for precision in ('float32', 'bfloat16')]
@@ -157,6 +176,54 @@ def test_checkpoint_of_another_network_is_refused(trainer, tmp_path):
         with pytest.raises(TrainingError, match='checkpoint of another network or '
                                                 'of other classes; give the recipe'):
             trainer(arguments=arguments).resume(path)
+
+
+def test_checkpoint_holds_the_arguments_that_its_recipe_left_out(trainer, tmp_path):
+    path = tmp_path / 'last.pt'
+    run = trainer()
+    run.save(path)
+    state = torch.load(path, weights_only=True)
+    recipe = json.loads(state['recipe'])
+    assert (recipe['arguments']['activation'], recipe['arguments']['bounded']) == ('relu', True)
+    recipe['arguments']['bounded'] = False  # as if that had been the default then
+    torch.save({**state, 'recipe': json.dumps(recipe)}, path)
+    with pytest.raises(TrainingError, match='checkpoint of another network'):
+        trainer().resume(path)
+
+
+def test_older_checkpoint_that_holds_less_is_resumed(trainer, tmp_path):
+    path = tmp_path / 'last.pt'
+    run = trainer()
+    run.train_epoch()
+    run.save(path)
+    state = torch.load(path, weights_only=True)
+    del state['pictures']
+    recipe = json.loads(state['recipe'])
+    for name in ('activation', 'bounded', 'complementary'):
+        del recipe['arguments'][name]
+    torch.save({**state, 'recipe': json.dumps(recipe)}, path)
+    resumed = trainer()
+    assert resumed.resume(path) == []
+    assert same(state_of(run), state_of(resumed))
+
+
+def test_resumed_run_tells_of_other_pictures(trainer, camvid, tmp_path):
+    run = trainer()
+    run.save(tmp_path / 'last.pt')
+
+    def told(root: Path) -> list[str]:
+        data = AugmentedData(open_data(root, 'train'), run.recipe)
+        return Trainer(run.recipe, run.spec, data, WEIGHTS).resume(tmp_path / 'last.pt')
+
+    root = camvid.rename(tmp_path / 'elsewhere')
+    assert told(root) == []  # the same pictures in another place
+    for folder in ('train', 'trainannot'):
+        (root / folder / '002.png').rename(root / folder / '005.png')
+    said = 'the pictures have changed since the run began: there were 5, now there are'
+    assert told(root) == [f'{said} 5 of other names']
+    for folder in ('train', 'trainannot'):
+        (root / folder / '005.png').unlink()
+    assert told(root) == [f'{said} 4']
 
 
 @pytest.mark.parametrize('state', [{}, {'recipe': 5}, {'recipe': '[]'}, {'recipe': 'text'}])

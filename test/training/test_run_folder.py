@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import platform
 import re
 import resource
@@ -20,6 +21,8 @@ from tiny_model import SPEC, tiny_network
 from seg_ros import __version__
 from seg_ros.errors import ConfigError, TrainingError
 from seg_ros.model_file import load_model, save_model
+from seg_ros.training.checkpoint import save_checkpoint
+from seg_ros.training.folder_lock import lock_folder
 from seg_ros.training.recipe import load_recipe
 from seg_ros.training.run_folder import LOGGER, RunFolder
 
@@ -111,7 +114,25 @@ def test_folder_that_vanished_is_named_with_its_remedy(folder):
         folder.add_epoch({'epoch': 2})
     with pytest.raises(TrainingError, match='run/log.txt: .*No such file'):
         LOGGER.info('a word')
+    with (pytest.raises(TrainingError, match=r'run/last.safetensors: .*\(No such file or '
+                        r'directory\); bring the folder back, then go on with --resume'),
+          folder.writing(folder.last)):
+        save_model(folder.last, tiny_network(), SPEC)
     assert not folder.path.exists()
+
+
+def test_full_disk_in_a_model_file_or_checkpoint_is_told_as_in_any_other_file(folder):
+    train(folder, 1, 20.0)
+    for path, write in ((folder.last, lambda: save_model(folder.last, tiny_network(), SPEC)),
+                        (folder.checkpoint, lambda: save_checkpoint(
+                            folder.checkpoint, {'weights': torch.zeros(100_000)}))):
+        before = path.read_bytes()
+        with (full_disk(10_000), pytest.raises(
+                TrainingError, match=f'{path}: cannot be written .File too large.; free some '
+                                     'space or make it writable, then go on with --resume'),
+              folder.writing(path)):
+            write()
+        assert path.read_bytes() == before
 
 
 def test_fault_before_the_first_checkpoint_asks_for_a_new_start(folder):
@@ -287,12 +308,34 @@ def test_a_run_is_neither_overwritten_nor_taken_up_by_mistake(tmp_path):
     with pytest.raises(ConfigError, match='last.pt: no checkpoint to resume from'):
         RunFolder(tmp_path / 'run').open(resume=True)
     assert not (tmp_path / 'run').exists()
-    (tmp_path / 'last.pt').touch()
-    with pytest.raises(ConfigError, match='holds a run; go on with it by --resume'):
-        RunFolder(tmp_path).open(resume=False)
+    for name, remedy in (('best.safetensors', 'move best.safetensors away'),
+                         ('last.safetensors', 'move last.safetensors away'),
+                         ('last.pt', 'go on with it by --resume')):
+        (tmp_path / name).touch()
+        with pytest.raises(ConfigError, match=f'holds a run; {remedy} or give another --out'):
+            RunFolder(tmp_path).open(resume=False)
     (tmp_path / 'file').touch()
     with pytest.raises(ConfigError, match='file/run: cannot be made: Not a directory'):
         RunFolder(tmp_path / 'file' / 'run').open(resume=False)
+
+
+def test_folder_is_one_run_s_at_a_time(tmp_path):
+    for resume in (False, True):
+        with RunFolder(tmp_path).open(resume) as first:
+            LOGGER.info('the first goes on')
+            for second in (False, True)[:1 + resume]:
+                with pytest.raises(ConfigError, match=(
+                        f'{tmp_path}: another seg_train is writing its run there; wait for it')):
+                    RunFolder(tmp_path).open(second)
+        assert first.log.read_text().endswith('the first goes on\n')
+        first.checkpoint.touch()
+
+
+def test_lock_ends_with_the_process_that_held_it(tmp_path):
+    code = ('import os, sys; from pathlib import Path; from seg_ros.training.folder_lock import '
+            'lock_folder; lock_folder(Path(sys.argv[1])); os.kill(os.getpid(), 9)')
+    assert subprocess.run([sys.executable, '-c', code, tmp_path]).returncode == -9
+    os.close(lock_folder(tmp_path))
 
 
 def test_files_that_a_kill_left_half_are_removed(tmp_path):

@@ -3,27 +3,49 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 import torch
-from trained_together import losses, trainer, without_batch_statistics
+from trained_together import SHIPPED, losses, trainer, without_batch_statistics
 
 from seg_ros.errors import ConfigError
 from seg_ros.training.processes import ALONE, Group, group
 
 ROOT = Path(__file__).parents[2]
-NOISE = 0.1
-"""Between the losses (2.5 to 2.2) of two processes and of one, as BatchNorm normalises by two
-pictures or by four; 0.06 was seen."""
+NOISE = 0.13
+"""Between the losses (2.6 to 2.3) of two processes and of one, as BatchNorm normalises by two
+pictures or by four; 0.09 was seen. Half of the data makes 0.19 at least."""
+PARTS = 0.2
+"""Between the shipped losses (5.2 to 3.8) of two processes and of one, as each takes its classes'
+means over its own part; 0.13 was seen. Half of the data makes 0.26 at least."""
+
+
+class Deaf(Group):
+    """A process that trains on its part alone, as if the others were not."""
+
+    def parallel(self, network: torch.nn.Module) -> torch.nn.Module:
+        return network
+
+    def mean(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [*tensors]
+
+
+def farthest(one: Sequence[float], other: Sequence[float]) -> float:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
 def write_streets(root: Path) -> Path:
-    """Eight pictures to train on, as CamVid has them: blocks of the ids 0..10 and one void."""
+    """Eight pictures to train on, as CamVid has them: blocks of the ids 0..10 and one void; two
+    of them show nothing but sky, so that it tells which of the pictures a process has seen.
+    """
     for i in range(8):
         ids = np.random.default_rng(i).permutation([*range(12), 0, 1, 2, 3]).reshape(4, 4)
+        if i in (0, 4):
+            ids[ids != 11] = 0
         ids = ids.astype(np.uint8).repeat(16, axis=0).repeat(16, axis=1)
         for folder, picture in (('train', cv2.merge([ids * 20, 255 - ids * 20, ids * 7])),
                                 ('trainannot', ids), ('val', ids), ('valannot', ids)):
@@ -93,9 +115,23 @@ def test_two_processes_without_batch_statistics_train_as_one_with_the_doubled_ba
 def test_loss_curve_of_two_processes_is_that_of_one_with_the_doubled_batch(results, folder):
     """Within the noise of BatchNorm over two pictures instead of four."""
     alone = losses(trainer(folder / 'streets', 4))
-    for ours, theirs in zip(results[0]['losses'], alone, strict=True):
-        assert ours == pytest.approx(theirs, abs=NOISE)
+    assert farthest(results[0]['losses'], alone) < NOISE
+    for rank in range(2):
+        assert farthest(losses(trainer(folder / 'streets', 2, Deaf(rank, 2))), alone) > NOISE
     assert results[0]['losses'] == results[1]['losses']  # the mean over both
+
+
+def test_two_processes_train_with_the_shipped_losses_as_one_does(results, folder):
+    def run(batch: int, group: Group = ALONE) -> list[float]:
+        return losses(without_batch_statistics(
+            trainer(folder / 'streets', batch, group, lively=False, **SHIPPED)))
+
+    alone = run(4)
+    assert alone[-1] < 0.9 * alone[0]
+    for result in results:
+        assert farthest(result['shipped losses without batch statistics'], alone) < PARTS
+    for rank in range(2):
+        assert farthest(run(2, Deaf(rank, 2)), alone) > PARTS
 
 
 def test_weights_and_statistics_are_the_same_in_both_processes(results):
@@ -110,11 +146,11 @@ def test_resumed_processes_end_with_the_same_bits(results):
 
 
 def test_one_process_goes_on_with_the_run_of_two(results, folder):
-    run = trainer(folder / 'streets', 4)
-    run.resume(folder / 'last.pt')
+    run = without_batch_statistics(trainer(folder / 'streets', 4, lively=False))
+    run.resume(folder / 'without batch statistics.pt')
     assert (run.epoch, run.step) == (3, 6)
-    for ours, theirs in zip(losses(run, 5), results[0]['losses'][3:], strict=True):
-        assert ours == pytest.approx(theirs, abs=NOISE)
+    assert losses(run, 5) == pytest.approx(results[0]['losses without batch statistics'][3:],
+                                           rel=1e-5)
 
 
 def test_step_that_is_not_finite_in_one_process_is_skipped_in_both(results):
@@ -147,6 +183,10 @@ def test_process_without_torchrun_is_alone(monkeypatch):
         assert joined.parallel(network) is network
         assert joined.share(lambda: 5) == 5
         assert joined.device('cpu') == torch.device('cpu')
+
+
+def test_gpu_is_taken_where_there_is_one():
+    assert ALONE.device('auto').type == ('cuda' if torch.cuda.is_available() else 'cpu')
 
 
 @pytest.mark.parametrize('name', ['tpu9', 'cpu:x'])

@@ -5,9 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 import torch
 
@@ -23,7 +27,8 @@ def start(*arguments: object) -> subprocess.Popen:
     environment = {**os.environ, 'OMP_NUM_THREADS': '1', 'PYTHONPATH': os.pathsep.join(
         [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])}
     return subprocess.Popen(
-        [sys.executable, '-m', 'seg_ros.training.train', *map(str, arguments), '--threads', '1'],
+        [sys.executable, '-m', 'seg_ros.training.train', '--device', 'cpu', '--threads', '1',
+         *map(str, arguments)],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -37,7 +42,7 @@ def seg_train(*arguments: object) -> tuple[int, str, str]:
 def run_in_process(monkeypatch, capsys):
     """Run the command's main(); give exit code and what it said on the error output."""
     def run(*arguments: object) -> tuple[int, str]:
-        monkeypatch.setattr(sys, 'argv', ['seg_train', *map(str, arguments)])
+        monkeypatch.setattr(sys, 'argv', ['seg_train', '--device', 'cpu', *map(str, arguments)])
         code = train.main()
         return code, capsys.readouterr().err
     return run
@@ -97,25 +102,58 @@ def test_killed_and_resumed_run_ends_as_the_uninterrupted_one(camvid, recipe_fil
                for name, tensor in ours['averaged'].items())
 
 
-def test_picture_that_breaks_underway_ends_the_run_with_one_line_and_it_goes_on(
-        camvid, recipe_file, tmp_path, run_in_process):
-    out = tmp_path / 'run'
-    picture = camvid / 'train' / '001.png'
-    good = picture.read_bytes()
-    process = start(recipe_file(epochs=10_000, validate_every=10_000), '--data', camvid,
-                    '--out', out)
-    wait_for(out, 1, process)
-    picture.write_bytes(b'')
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert f'{picture}: cannot be read as a picture' in error_line(err)
-    assert error_line(err).endswith('then go on with --resume')
+class Harm(threading.Thread):
+    """Does harm to a run in this process once it has ended an epoch more, on its way to the next.
+    """
 
-    picture.write_bytes(good)
+    def __init__(self, out: Path, harm: Callable[[], object]) -> None:
+        super().__init__()
+        self.log = out / 'log.txt'
+        self.harm = harm
+        self.before = self.epochs()
+        self.start()
+
+    def epochs(self) -> int:
+        return self.log.read_text().count(' epoch ') if self.log.exists() else 0
+
+    def run(self) -> None:
+        deadline = time.monotonic() + 60
+        while self.epochs() == self.before and time.monotonic() < deadline:
+            time.sleep(0.001)
+        self.harm()
+
+
+def test_harm_underway_ends_the_run_with_one_line_and_it_goes_on(camvid, recipe_file, tmp_path,
+                                                                 run_in_process):
+    out, away = tmp_path / 'run', tmp_path / 'away'
+    picture, labels = camvid / 'train' / '001.png', camvid / 'trainannot' / '003.png'
+    good, known, other = picture.read_bytes(), labels.read_bytes(), tmp_path / 'other.png'
+    cv2.imwrite(str(other), np.full((64, 64), 77, np.uint8))
+    arguments = recipe_file(epochs=10_000, validate_every=1), '--data', camvid, '--out', out
+    resume: tuple[str, ...] = ()
+    for harm, mend, said in (
+            (lambda: picture.write_bytes(b''), lambda: picture.write_bytes(good),
+             f'{picture}: cannot be read as a picture; restore or remove it'),
+            (lambda: other.rename(labels), lambda: labels.write_bytes(known),
+             f'{labels}: class ids [77] are neither a class'),
+            (lambda: camvid.rename(away), lambda: away.rename(camvid),
+             f'its folder is gone, of the way to it {tmp_path} is left; bring it back'),
+            (lambda: out.rename(away), lambda: away.rename(out),
+             f'{out / "last.safetensors"}: cannot be written (No such file or directory); bring '
+             'the folder back')):
+        harming = Harm(out, harm)
+        code, err = run_in_process(*arguments, *resume)
+        harming.join()
+        assert code == 1
+        assert said in error_line(err)
+        assert error_line(err).endswith('then go on with --resume')
+        mend()
+        resume = '--resume',
+
     epochs = load_checkpoint(out / 'last.pt')['epoch'] + 1
     recipe = recipe_file(epochs=epochs, validate_every=10_000)
-    assert run_in_process(recipe, '--data', camvid, '--out', out, '--resume')[0] == 0
-    assert metrics_of(out)[-1]['epoch'] == len(metrics_of(out)) == epochs
+    assert run_in_process(recipe, *arguments[1:], '--resume')[0] == 0
+    assert metrics_of(out)[-1]['epoch'] == len(metrics_of(out)) == epochs > 4
 
 
 def test_validation_picture_that_cannot_be_read_is_told_before_training(
@@ -192,10 +230,8 @@ def test_lines_of_a_run_that_never_reached_a_checkpoint_are_dropped(
 
 @pytest.mark.parametrize(('changed', 'more', 'said'), [
     ({'epoch': 3}, (), 'unknown key epoch; did you mean epochs?'),
-    ({'architecture': 'unet'}, (), "architecture 'unet': known are asymmetric"),
-    ({'arguments': {'widths': [5, 15, 40]}}, (), 'widths [5, 15, 40]: expected'),
-    ({'arguments': {'classes': 11}}, (), '"classes" is the number of labels; leave it out'),
-    ({'arguments': {'depth': 11}}, (), "unexpected keyword argument 'depth'"),
+    ({'architecture': 'unet'}, (), 'recipe.yaml: unknown architecture unet; did you mean'),
+    ({'arguments': {'depth': 11}}, ('--check',), 'recipe.yaml: unknown key arguments.depth; '),
     ({}, ('--data', 'none'), '/none: no such folder; give the data set with --data'),
     ({}, ('--data', '.'), 'has neither train/ with trainannot/'),
     ({}, ('--resume',), 'run/last.pt: no checkpoint to resume from'),

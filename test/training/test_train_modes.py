@@ -18,7 +18,7 @@ from seg_ros.training import train
 def seg_train(monkeypatch, capsys):
     """Run the command's main(); give exit code, output, and error output."""
     def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, 'argv', ['seg_train', *map(str, arguments)])
+        monkeypatch.setattr(sys, 'argv', ['seg_train', '--device', 'cpu', *map(str, arguments)])
         code = train.main()
         printed = capsys.readouterr()
         assert 'Traceback' not in printed.err
@@ -32,15 +32,31 @@ def metrics_of(out):
 
 def test_run_folder_tells_all_of_the_run(camvid, recipe_file, tmp_path, seg_train):
     out = tmp_path / 'run'
-    assert seg_train(recipe_file(epochs=2), '--data', camvid, '--out', out)[0] == 0
+    recipe = recipe_file(epochs=2)
+    assert seg_train(recipe, '--data', camvid, '--out', out)[0] == 0
     assert sorted(path.name for path in out.iterdir()) == [
         'best.safetensors', 'curves.png', 'last.pt', 'last.safetensors', 'log.txt',
         'metrics.jsonl', 'recipe.yaml', 'tensorboard', 'versions.json', 'worst_pictures.png']
-    assert yaml.safe_load((out / 'recipe.yaml').read_text())['seed'] == 3
+    written = yaml.safe_load((out / 'recipe.yaml').read_text())
+    assert written['seed'] == 3
+    arguments = {**yaml.safe_load(recipe.read_text())['arguments'], 'activation': 'relu',
+                 'bounded': True, 'complementary': False}  # the constructor's defaults
+    assert written['arguments'] == load_model(out / 'last.safetensors').spec.arguments == arguments
     assert json.loads((out / 'versions.json').read_text())['torch'] == torch.__version__
-    assert 'epoch 2' in (out / 'log.txt').read_text()
+    log = (out / 'log.txt').read_text()
+    assert 'epoch 2' in log and 'the network trains on cpu, in float32\n' in log
     for name in ('curves.png', 'worst_pictures.png'):
         assert cv2.imread(str(out / name)).std() > 10, name
+
+
+def test_gpu_is_used_where_there_is_one_and_no_device_is_named(camvid, recipe_file, tmp_path,
+                                                               monkeypatch):
+    out = tmp_path / 'run'
+    monkeypatch.setattr(sys, 'argv', ['seg_train', str(recipe_file(epochs=1)), '--data',
+                                      str(camvid), '--out', str(out)])
+    assert train.main() == 0
+    device = 'cuda:0' if torch.cuda.is_available() else 'cpu'
+    assert f'the network trains on {device}, in float32\n' in (out / 'log.txt').read_text()
 
 
 def test_check_finds_nothing_wrong_and_trains_nothing(camvid, recipe_file, tmp_path, seg_train):
@@ -121,9 +137,13 @@ def test_resumed_run_keeps_the_order_of_its_classes(plain, recipe_file, tmp_path
 def test_resumed_run_says_what_has_changed(camvid, recipe_file, tmp_path, seg_train):
     arguments = '--data', camvid, '--out', tmp_path / 'run'
     assert seg_train(recipe_file(epochs=1), *arguments)[0] == 0
+    for folder in ('train', 'trainannot'):
+        (camvid / folder / '004.png').unlink()
     code, printed, _ = seg_train(recipe_file(epochs=2, class_balance=1), *arguments, '--resume')
     assert code == 0
     assert 'the recipe has changed since the run began: class_balance\n' in printed
+    assert 'the pictures have changed since the run began: there were 5, now there are 4\n' in (
+        printed)
 
 
 def test_epochs_of_the_command_line_replace_those_of_the_recipe(camvid, recipe_file, tmp_path,

@@ -16,7 +16,8 @@ def together(*arguments: object) -> tuple[int, str, str]:
         [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])}
     done = subprocess.run(
         [sys.executable, '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '2',
-         '-m', 'seg_ros.training.train', *map(str, arguments), '--threads', '1'],
+         '-m', 'seg_ros.training.train', '--device', 'cpu', '--threads', '1',
+         *map(str, arguments)],
         env=environment, capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout, done.stderr
 

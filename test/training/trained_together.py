@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -28,16 +29,21 @@ from seg_ros.training.recipe import Recipe
 TINY = {'widths': [5, 16, 40], 'dilations2': [2], 'dilations3': [3], 'pyramid': 8}
 STILL = Augmentation((64, 64), (1, 1), 0, 0, 0)  # mirrors only: no view has a border that is void
 EPOCHS = 8
+SHIPPED = {'lovasz_weight': 1.0, 'class_terms': 'conditioned', 'terms_warmup_steps': 4}
+"""Losses of the recipes of the weights that ship, which compare the pixels of a whole batch."""
 
 
-def trainer(data: Path, batch: int, group: Group = ALONE, lively: bool = True) -> Trainer:
+def trainer(data: Path, batch: int, group: Group = ALONE, lively: bool = True,
+            **losses: Any) -> Trainer:
     """A tiny network on eight pictures.
 
     :param lively: scale and recolour the pictures.
+    :param losses: of the recipe, beside the cross-entropy.
     """
     augmentation = Augmentation((64, 64), (0.75, 1.5)) if lively else STILL
     recipe = Recipe(arguments=TINY, epochs=EPOCHS, batch=batch, learning_rate=0.005,
-                    warmup_steps=2, ema=0.9, validate_every=100, seed=3, augmentation=augmentation)
+                    warmup_steps=2, ema=0.9, validate_every=100, seed=3,
+                    augmentation=augmentation, **losses)
     folder = open_data(data, 'train')
     spec = ModelSpec(recipe.architecture, TINY, folder.labels, (128.0,) * 3, (60.0,) * 3, (64, 64))
     return Trainer(recipe, spec, AugmentedData(folder, recipe), torch.ones(11), group=group)
@@ -73,11 +79,17 @@ def together(arguments: argparse.Namespace) -> int:
         results['gradient'] = gradient_of_a_line(group)
 
         run = without_batch_statistics(trainer(arguments.data, 2, group, lively=False))
-        results['losses without batch statistics'] = losses(run)
+        results['losses without batch statistics'] = losses(run, 3)
+        if group.first:
+            run.save(arguments.out / 'without batch statistics.pt')
+        results['losses without batch statistics'] += losses(run, EPOCHS - 3)
 
         run = trainer(arguments.data, 2, group)
         results['losses'] = losses(run)
         results['weights'] = weights(run)
+
+        run = without_batch_statistics(trainer(arguments.data, 2, group, False, **SHIPPED))
+        results['shipped losses without batch statistics'] = losses(run)
 
         run = trainer(arguments.data, 2, group)
         losses(run, 3)
