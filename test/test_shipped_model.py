@@ -13,7 +13,7 @@ from seg_ros.model_file import DEFAULT_MODEL, WEIGHTS, load_model
 from seg_ros.training.metrics import ConfusionMatrix
 
 SEEDS = range(500, 512)  # training draws from 1,000,000 on, validation looks at 0 to 19
-LEAST = {'asymmetric_camvid': (None, 0.70), 'asymmetric_camvid_train': (68, 0.70),
+LEAST = {'asymmetric_camvid': (None, 0.70), 'asymmetric_camvid_train': (69, 0.70),
          'strip_camvid': (69, 0.68)}
 """mIoU that each has at least: percent on validation, None where that was trained on; share on
 drawn scenes."""
