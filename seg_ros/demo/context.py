@@ -4,20 +4,21 @@ import contextlib
 from collections.abc import Iterator
 
 import rclpy
-from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.signals import SignalHandlerOptions
+
+from seg_ros.ros.spinning import single_threaded_executor
 
 
 @contextlib.contextmanager
 def ros_context() -> Iterator[Executor]:
     """Without handlers of its own: whoever uses it ends in its own order.
 
-    :return: for the nodes of this process. One that is left to the garbage collector may write a
-        traceback to stderr.
+    :return: for the nodes of this process.
     """
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
-        with SingleThreadedExecutor() as executor:
+        with single_threaded_executor() as executor:
             yield executor
     finally:
         rclpy.try_shutdown()

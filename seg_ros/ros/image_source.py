@@ -12,7 +12,6 @@ import numpy as np
 import rclpy
 from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image
@@ -30,6 +29,7 @@ from seg_ros.picture_sources import (
 from seg_ros.ros.messages import to_image
 from seg_ros.ros.parameter import Parameter, warn_of_unknown_parameters
 from seg_ros.ros.process import make_node, run_process
+from seg_ros.ros.spinning import single_threaded_executor
 
 PARAMETERS = (
     Parameter('source', 'drawn', 'What is seen: the drawn road scene, the pictures of a folder, '
@@ -162,7 +162,7 @@ def _camera_info(header: Header, height: int, width: int) -> CameraInfo:
 
 def _run() -> None:
     node = make_node(ImageSource)
-    with contextlib.closing(node.source), SingleThreadedExecutor() as executor:
+    with contextlib.closing(node.source), single_threaded_executor() as executor:
         executor.add_node(node)
         while rclpy.ok() and not node.done:
             executor.spin_once()

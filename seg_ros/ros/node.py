@@ -8,7 +8,6 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.qos import HistoryPolicy, QoSProfile
@@ -23,6 +22,7 @@ from seg_ros.ros.labelling import Labelling
 from seg_ros.ros.parameter import warn_of_unknown_parameters
 from seg_ros.ros.process import make_node, run_process
 from seg_ros.ros.qos_overrides import override_qos
+from seg_ros.ros.spinning import single_threaded_executor
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 CLASS_PARAMETERS: dict[str, tuple[list, str]] = {
@@ -231,7 +231,7 @@ class SegmentationNode(LifecycleNode):
 
 def _run() -> None:
     node = make_node(SegmentationNode)
-    with SingleThreadedExecutor() as executor:
+    with single_threaded_executor() as executor:
         try:
             executor.add_node(node)
             executor.spin()
