@@ -75,7 +75,10 @@ def encode_jpeg(rgb: np.ndarray, header: Header, quality: int) -> CompressedImag
 
 
 def _encode(kind: str, picture: np.ndarray, *settings: int) -> np.ndarray:
-    done, data = cv2.imencode(kind, picture, settings)
+    try:
+        done, data = cv2.imencode(kind, picture, settings)
+    except cv2.error:  # so OpenCV 4 says no
+        done = False
     if not done:
         height, width = picture.shape[:2]
         raise ImageError(f'{width}x{height} pixels cannot be written as {kind}; set output_size '

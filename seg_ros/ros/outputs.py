@@ -12,6 +12,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
 
+from seg_ros.errors import EngineError, ImageError
 from seg_ros.inference.segmenter import Segmentation
 from seg_ros.labels import LabelSet
 from seg_ros.render import draw_legend
@@ -84,6 +85,7 @@ class Outputs:
 
         :param header: of the input; every output keeps it.
         :param info: calibration of the input, if one is known.
+        :raises EngineError: an output cannot be made; the others are published.
         """
         height, width = segmentation.labels.shape
 
@@ -109,9 +111,15 @@ class Outputs:
                                                        self._read('jpeg_quality')),
             'color': lambda: to_image(segmentation.color(self._palette), 'rgb8', header),
             'camera_info': lambda: info and scale_camera_info(info, header, width, height)}
+        failures = []
         for name, compose in messages.items():
-            if self.has_listener(name) and (message := compose()) is not None:
-                self._publishers[name].publish(message)
+            try:
+                if self.has_listener(name) and (message := compose()) is not None:
+                    self._publishers[name].publish(message)
+            except ImageError as error:
+                failures.append(f'segmentation/{name}: {error}')
+        if failures:
+            raise EngineError('; '.join(failures))
 
     def _read(self, name: str) -> Any:
         return read_parameter(self._node, name)

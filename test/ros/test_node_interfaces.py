@@ -7,11 +7,14 @@ import cv2
 import numpy as np
 import pytest
 import yaml
+from random_models import random_model
 from robot import make_image, wait_until
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.labels import CAMVID
+
+MODEL = random_model()
 
 RGB, _ = DrawnScene(2, 320, 240).frame(1.0)
 
@@ -174,3 +177,15 @@ def test_jpeg_quality_changes_while_running(robot):
     assert sizes[1] < sizes[0] / 2
     assert not robot.set_parameter('jpeg_quality', 101)[0]
     wait_until(lambda: robot.get_parameter('jpeg_quality') == 10, 'the old value')
+
+
+def test_output_that_cannot_be_made_is_told_and_the_others_come(robot, model_file):
+    robot.start_node(model=model_file, network_size='64x48', diagnostics_period_s=0.2)
+    overlays = robot.listen('/segmentation/overlay/compressed', CompressedImage)
+    colors = robot.listen('/segmentation/color')
+    publisher = robot.publisher()
+    robot.wait_for_subscriber(publisher)
+    robot.label(publisher, make_image(np.zeros((4, 70_000, 3), np.uint8)), colors)
+    _, values = robot.diagnostics(lambda values: int(values['failed']) > 0)
+    assert 'segmentation/overlay/compressed: 70000x4 pixels cannot be' in values['last_error']
+    assert values['refused'] == '0' and not overlays
