@@ -210,10 +210,12 @@ def test_two_nodes_that_build_at_once_leave_each_other_alone(tmp_path):
 def test_engine_that_cannot_be_used_makes_room_for_a_new_one(tmp_path):
     cache = EngineCache(tmp_path, pytest.fail, room=1)
     write_engine(cache, 'x', b'damaged')
-    cache.discard('x')
-    cache.discard('y')  # there is none
-    assert cache.find('x') is None
-    write_engine(cache, 'x', b'good')
+    damaged = cache.find('x')
+    with pytest.raises(RuntimeError), cache.build('x', instead_of=damaged):
+        raise RuntimeError('no memory')
+    assert (cache.find('x') / 'graph.engine').read_bytes() == b'damaged'
+    with cache.build('x', instead_of=damaged) as folder:
+        (folder / 'graph.engine').write_bytes(b'good')
     assert (cache.find('x') / 'graph.engine').read_bytes() == b'good'
 
 
@@ -238,7 +240,6 @@ def test_cache_that_cannot_be_written_is_told_of_once(tmp_path, root, room, reas
         with cache.build(name) as folder:
             assert folder is None
     assert cache.find('x') is None
-    cache.discard('x')
     assert len(told) == 1 and reason in told[0] and 'set XDG_CACHE_HOME' in told[0]
 
 

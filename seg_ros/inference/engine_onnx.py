@@ -131,9 +131,8 @@ class OnnxEngine:
             except Exception as error:  # see infer()
                 self._announce(f'{kept}: this TensorRT engine cannot be used: '
                                f'{_in_a_line(error)}')
-                self._cache.discard(name)
         batch, height, width = shape[:3]
-        with self._cache.build(name) as folder:
+        with self._cache.build(name, instead_of=kept) as folder:
             self._announce(f'TensorRT builds an engine for {batch} x {width}x{height} on '
                            f'{self._gpu}, which takes minutes'
                            + ('; it is kept for the next time' if folder else ''))

@@ -10,8 +10,6 @@ from seg_ros.errors import ConfigError
 from seg_ros.inference.announce import Announce, print_line
 from seg_ros.inference.engine_torch import TorchEngine
 from seg_ros.inference.int8 import for_precision
-from seg_ros.inference.nvidia import gpu_names
-from seg_ros.inference.onnx_providers import choose_device
 from seg_ros.model_file import Model
 
 ENGINES = ('auto', 'torch', 'openvino', 'onnxruntime')
@@ -122,13 +120,11 @@ def _choose_for_graph(device: str, model: Model) -> tuple[str, str]:
 
 
 def _onnxruntime_has_cuda() -> bool:
-    """Whether its engine finds a GPU, whichever build of torch is there."""
-    try:
-        import onnxruntime
-    except ImportError:
+    """Whether it can use a GPU. That torch can says that the libraries of CUDA are there."""
+    if not torch.cuda.is_available() or not _is_installed('onnxruntime'):
         return False
-    return choose_device('auto', onnxruntime.get_available_providers(),
-                         len(gpu_names())) != 'cpu'
+    import onnxruntime
+    return 'CUDAExecutionProvider' in onnxruntime.get_available_providers()
 
 
 def _is_installed(package: str) -> bool:

@@ -66,21 +66,20 @@ class EngineCache:
         folder = self._root / name if self._root else None
         return folder if folder and any(folder.glob('*.engine')) else None
 
-    def discard(self, name: str) -> None:
-        """Remove an engine that cannot be used."""
-        if self._root:
-            shutil.rmtree(self._root / name, ignore_errors=True)
-
     @contextmanager
-    def build(self, name: str) -> Iterator[Path | None]:
+    def build(self, name: str, instead_of: Path | None = None) -> Iterator[Path | None]:
         """Give an empty folder to write an engine to, kept when the block ends; None if none can.
 
         Nothing is kept of a block that fails, nor where another process has been faster.
+
+        :param instead_of: folder that :meth:`find` gave, of an engine that cannot be used.
         """
         folder = self._begin()
         try:
             yield folder
             if self._root and folder and any(folder.glob('*.engine')):
+                if instead_of:
+                    shutil.rmtree(instead_of, ignore_errors=True)
                 with suppress(OSError):  # there is one by now
                     os.rename(folder, self._root / name)
         finally:
@@ -108,8 +107,9 @@ def _begin_in(root: Path, room: int) -> Path:
     """
     root.mkdir(parents=True, exist_ok=True)
     for left_over in root.glob(f'{BEGUN}*'):
-        if left_over.stat().st_mtime < time.time() - LONGEST_BUILD_S:
-            shutil.rmtree(left_over, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another process has removed it
+            if left_over.stat().st_mtime < time.time() - LONGEST_BUILD_S:
+                shutil.rmtree(left_over, ignore_errors=True)
     free = shutil.disk_usage(root).free
     if free < room:  # TensorRT would leave half an engine, and say nothing
         raise OSError(0, f'{free // 1_000_000} MB left, {room // 1_000_000} are wanted')
