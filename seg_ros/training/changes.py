@@ -20,15 +20,15 @@ def changes_of_recipe(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterato
 def changes_of_pictures(was: Mapping[str, Any] | None, now: DataFolder) -> Iterator[str]:
     """Say so if other pictures are trained on.
 
-    :param was: what :func:`to_values` gave; None in older checkpoints.
+    :param was: what :func:`pictures_as_values` gave; None in older checkpoints.
     """
-    values = to_values(now)
+    values = pictures_as_values(now)
     if was and was != values:
         others = ' of other names' if was['count'] == values['count'] else ''
         yield ('the pictures have changed since the run began: there were '
                f'{was["count"]}, now there are {values["count"]}{others}')
 
 
-def to_values(pictures: DataFolder) -> dict[str, Any]:
+def pictures_as_values(pictures: DataFolder) -> dict[str, Any]:
     """What a checkpoint keeps of the pictures that it was trained on."""
     return {'count': len(pictures), 'names': pictures.digest_of_names()}

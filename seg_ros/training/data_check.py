@@ -136,7 +136,8 @@ def _look_at_names(split: str, files: SplitFiles, problems: Problems) -> None:
         for below in sorted(folder.iterdir()):
             if not below.is_dir() or below.name.startswith('.'):
                 continue
-            count = sum(path.suffix.lower() in PICTURE_SUFFIXES for path in below.rglob('*'))
+            count = sum(path.suffix.lower() in PICTURE_SUFFIXES and not path.name.startswith('.')
+                        for path in below.rglob('*'))
             if count:
                 problems.add(f'{split}, folders that are not read (move their pictures up)',
                              f'{below.resolve()}: pictures in it: {count}')

@@ -18,7 +18,7 @@ from seg_ros.errors import ConfigError, TrainingError
 from seg_ros.model_file import ModelSpec
 from seg_ros.networks import default_arguments
 from seg_ros.training.batches import AugmentedData, batch_size, batches, steps_per_epoch
-from seg_ros.training.changes import changes_of_pictures, changes_of_recipe, to_values
+from seg_ros.training.changes import changes_of_pictures, changes_of_recipe, pictures_as_values
 from seg_ros.training.checkpoint import load_checkpoint, save_checkpoint
 from seg_ros.training.losses import total_loss
 from seg_ros.training.memory import lack_of_memory_told
@@ -188,7 +188,7 @@ class Trainer:
         """
         save_checkpoint(path, {
             'recipe': json.dumps(to_mapping(self.recipe)), 'epoch': self.epoch,
-            'pictures': to_values(self.dataset.data),
+            'pictures': pictures_as_values(self.dataset.data),
             'labels': json.dumps(self.spec.labels.to_dict()), 'mean': list(self.spec.mean),
             'std': list(self.spec.std),
             'provenance': json.dumps(dict(self.spec.provenance)),

@@ -53,10 +53,9 @@ class Group:
         :param name: cpu, cuda, cuda:1, ... or auto: cuda where torch finds a GPU, else cpu.
         :raises ConfigError: torch has no such device, or too few for the processes.
         """
-        if name == 'auto':
-            name = 'cuda' if torch.cuda.is_available() else 'cpu'
         try:
-            device = torch.device(name)
+            device = torch.device(name if name != 'auto' else
+                                  'cuda' if torch.cuda.is_available() else 'cpu')
             if self.size > 1 and device.type == 'cuda':
                 device = _gpu_of_process(device)
             torch.empty(0, device=device)
@@ -113,7 +112,8 @@ def _gpu_of_process(device: torch.device) -> torch.device:
         found = torch.cuda.device_count()
         if 0 < found < beside:
             raise ConfigError(f'--device cuda: torch finds {found} GPU for {beside} processes; '
-                              f'start torchrun with --nproc-per-node {found}')
+                              f'start torchrun with --nproc-per-node {found}, or give --device '
+                              'cpu')
         device = torch.device('cuda', local)
     return device
 

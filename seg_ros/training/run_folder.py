@@ -93,14 +93,18 @@ class RunFolder:
         return self
 
     def _expect_no_run(self) -> None:
-        """Refuse to write over what cost hours."""
-        for path, remedy in ((self.checkpoint, 'go on with it by --resume'),
-                             (self.last, f'move {self.last.name} away'),
-                             (self.best, f'move {self.best.name} away')):
-            if path.exists():
-                self.close()
-                raise ConfigError(f'{self.path.resolve()}: holds a run; {remedy} or give another '
-                                  '--out')
+        """Refuse to write over what cost hours.
+
+        A run that ended before its first checkpoint may leave a model file and a line of metrics.
+        """
+        if self.checkpoint.exists():
+            remedy = 'go on with it by --resume'
+        elif self.best.exists() or self.last.exists() and len(self.lines()) > 1:
+            remedy = 'move its files away'
+        else:
+            return
+        self.close()
+        raise ConfigError(f'{self.path.resolve()}: holds a run; {remedy} or give another --out')
 
     def close(self) -> None:
         """Log no more, and let others open the folder."""

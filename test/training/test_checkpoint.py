@@ -1,9 +1,9 @@
 """Checkpoints: whole or not at all, and never code."""
 
 import resource
+import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ import torch
 from seg_ros.errors import TrainingError
 from seg_ros.training.checkpoint import load_checkpoint, save_checkpoint
 
-HUGE = 200_000_000  # bytes that take a while to be written
+KILLED_AT = 100_000  # bytes
 
 
 def test_state_is_read_back(tmp_path):
@@ -26,20 +26,17 @@ def test_state_is_read_back(tmp_path):
 def test_kill_in_the_middle_of_writing_leaves_the_older_state(tmp_path):
     path = tmp_path / 'last.pt'
     save_checkpoint(path, {'epoch': 1})
-    code = ('import sys, torch; from pathlib import Path; '
+    code = ('import resource, signal, sys, torch; from pathlib import Path; '
             'from seg_ros.training.checkpoint import save_checkpoint; '
-            f'save_checkpoint(Path(sys.argv[1]), {{"weights": torch.zeros({HUGE // 4})}})')
-    with subprocess.Popen([sys.executable, '-c', code, path]) as child:
-        beside = tmp_path / f'.last.{child.pid}.part.pt'
-        while not beside.exists() or beside.stat().st_size < 1_000_000:
-            assert child.poll() is None
-            time.sleep(0.001)
-        child.kill()
-    assert 1_000_000 <= beside.stat().st_size < HUGE  # in the middle
+            'signal.signal(signal.SIGXFSZ, signal.SIG_DFL); '  # the limit is where it dies
+            f'resource.setrlimit(resource.RLIMIT_FSIZE, ({KILLED_AT}, {KILLED_AT})); '
+            f'save_checkpoint(Path(sys.argv[1]), {{"weights": torch.zeros({KILLED_AT})}})')
+    child = subprocess.Popen([sys.executable, '-c', code, path])
+    assert child.wait() == -signal.SIGXFSZ
+    assert (tmp_path / f'.last.{child.pid}.part.pt').stat().st_size == KILLED_AT
     assert load_checkpoint(path) == {'epoch': 1}
     save_checkpoint(path, {'epoch': 2})
     assert load_checkpoint(path) == {'epoch': 2}
-    beside.unlink()
 
 
 def test_full_disk_leaves_the_older_state(tmp_path):

@@ -308,15 +308,24 @@ def test_a_run_is_neither_overwritten_nor_taken_up_by_mistake(tmp_path):
     with pytest.raises(ConfigError, match='last.pt: no checkpoint to resume from'):
         RunFolder(tmp_path / 'run').open(resume=True)
     assert not (tmp_path / 'run').exists()
-    for name, remedy in (('best.safetensors', 'move best.safetensors away'),
-                         ('last.safetensors', 'move last.safetensors away'),
-                         ('last.pt', 'go on with it by --resume')):
-        (tmp_path / name).touch()
+    for names, remedy in ((('best.safetensors',), 'move its files away'),
+                          (('last.safetensors', 'metrics.jsonl'), 'move its files away'),
+                          (('last.pt',), 'go on with it by --resume')):
+        folder = tmp_path / names[0]
+        folder.mkdir()
+        for name in names:
+            (folder / name).write_text('{"epoch": 1}\n{"epoch": 2}\n')
         with pytest.raises(ConfigError, match=f'holds a run; {remedy} or give another --out'):
-            RunFolder(tmp_path).open(resume=False)
+            RunFolder(folder).open(resume=False)
     (tmp_path / 'file').touch()
     with pytest.raises(ConfigError, match='file/run: cannot be made: Not a directory'):
         RunFolder(tmp_path / 'file' / 'run').open(resume=False)
+
+
+def test_a_run_that_ended_before_its_first_checkpoint_begins_anew(tmp_path):
+    (tmp_path / 'last.safetensors').touch()
+    (tmp_path / 'metrics.jsonl').write_text('{"epoch": 1}\n')
+    RunFolder(tmp_path).open(resume=False).close()
 
 
 def test_folder_is_one_run_s_at_a_time(tmp_path):

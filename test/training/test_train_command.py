@@ -139,8 +139,7 @@ def test_harm_underway_ends_the_run_with_one_line_and_it_goes_on(camvid, recipe_
             (lambda: camvid.rename(away), lambda: away.rename(camvid),
              f'its folder is gone, of the way to it {tmp_path} is left; bring it back'),
             (lambda: out.rename(away), lambda: away.rename(out),
-             f'{out / "last.safetensors"}: cannot be written (No such file or directory); bring '
-             'the folder back')):
+             ': cannot be written (No such file or directory); bring the folder back')):
         harming = Harm(out, harm)
         code, err = run_in_process(*arguments, *resume)
         harming.join()
