@@ -8,6 +8,9 @@ import re
 import zlib
 from dataclasses import dataclass
 
+import cv2
+import numpy as np
+
 from seg_ros.errors import ImageError
 
 JPEG_START = b'\xff\xd8\xff'
@@ -56,6 +59,24 @@ def read_size(data: memoryview) -> PictureSize:
         if start.startswith(other):
             raise ImageError(f'it looks like {name}')
     raise ImageError(f'it begins with {start[:8].hex(" ")}')
+
+
+def decode_picture(data: bytes) -> np.ndarray:
+    """Decode the bytes of a picture file of any kind; grey becomes colour, 16 bits 8, and
+    transparency is left out.
+
+    :return: (H, W, 3) uint8 RGB.
+    :raises ImageError: they are no picture, or a JPEG or PNG that is not whole.
+    """
+    if data.startswith((JPEG_START, PNG_START)):
+        read_size(memoryview(data))
+    try:
+        bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    except cv2.error:  # no bytes, or more pixels than OpenCV takes
+        bgr = None
+    if bgr is None:
+        raise ImageError('OpenCV does not know or take it')
+    return cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
 
 
 def _read_jpeg(data: memoryview) -> PictureSize:

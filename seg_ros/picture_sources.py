@@ -12,6 +12,7 @@ import numpy as np
 
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import ConfigError, ImageError
+from seg_ros.jpeg_png import decode_picture
 
 PICTURE_SUFFIXES = ('.png', '.jpg', '.jpeg', '.bmp', '.tif', '.tiff', '.webp', '.ppm', '.pgm')
 _LONGEST_SKIP_S = 0.25
@@ -78,7 +79,7 @@ class FolderPictures:
         if not self._paths:
             raise ConfigError(f'{folder.resolve()}: no pictures in this folder; expected files '
                               f'that end in {", ".join(PICTURE_SUFFIXES)}')
-        if all(_decode(path) is None for path in self._paths):  # stops at the first good one
+        if not any(map(_can_be_read, self._paths)):  # stops at the first good one
             raise ConfigError(f'{folder.resolve()}: none of the {len(self._paths)} pictures in '
                               'this folder can be read; give other ones')
         self._next = 0
@@ -86,11 +87,7 @@ class FolderPictures:
     def picture_at(self, time_s: float) -> Picture:
         path = self._paths[self._next]
         self._next = (self._next + 1) % len(self._paths)
-        rgb = _decode(path)
-        if rgb is None:
-            raise ImageError(f'{path.resolve()}: cannot be read as a picture; convert it to PNG '
-                             'or JPEG, or remove it')
-        return Picture(rgb)
+        return Picture(read_picture(path))
 
     def close(self) -> None:
         pass
@@ -216,10 +213,24 @@ def open_webcam(index: int, width: int, height: int) -> LivePictures:
     return LivePictures(capture, f'camera {index}')
 
 
-def _decode(path: Path) -> np.ndarray | None:
-    """Read a picture file as (H, W, 3) uint8 RGB; None where it is none."""
+def read_picture(path: Path) -> np.ndarray:
+    """Read a picture of any kind; grey becomes colour, 16 bits 8, and transparency is left out.
+
+    :return: (H, W, 3) uint8 RGB.
+    :raises ImageError: it cannot be read.
+    """
     try:
-        bgr = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    except cv2.error:  # more pixels than OpenCV takes
-        return None
-    return None if bgr is None else cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
+        return decode_picture(path.read_bytes())
+    except OSError as error:
+        raise ImageError(f'{path.resolve()}: cannot be read: {error.strerror}') from error
+    except ImageError as error:
+        raise ImageError(f'{path.resolve()}: cannot be read as a picture ({error}); convert it to '
+                         'PNG or JPEG, or remove it') from error
+
+
+def _can_be_read(path: Path) -> bool:
+    try:
+        read_picture(path)
+    except ImageError:
+        return False
+    return True

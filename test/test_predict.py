@@ -9,12 +9,12 @@ import pytest
 from random_models import random_model
 
 from seg_ros.cli import predict
-from seg_ros.cli.inputs import read_picture
 from seg_ros.cli.videos import Video, VideoFile
 from seg_ros.drawn_scene import DrawnScene
 from seg_ros.errors import EngineError, ImageError
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter
+from seg_ros.picture_sources import read_picture
 
 SCENE = DrawnScene(6, 120, 90)
 FRAMES = [SCENE.frame(0.5 * index)[0] for index in range(4)]
@@ -197,6 +197,15 @@ def test_pictures_of_other_kinds_are_converted(tmp_path):
     color16 = FRAMES[0][..., ::-1].astype(np.uint16) * 256 + 99
     cv2.imwrite(str(tmp_path / 'color16.png'), color16)
     assert np.abs(read_picture(tmp_path / 'color16.png').astype(int) - FRAMES[0]).max() <= 1
+
+
+def test_a_cut_jpeg_is_refused_and_not_filled_with_grey(run, tmp_path, capsys):
+    cv2.imwrite(str(tmp_path / 'a.jpg'), FRAMES[0])
+    data = (tmp_path / 'a.jpg').read_bytes()
+    (tmp_path / 'a.jpg').write_bytes(data[:len(data) // 2])
+    assert run(tmp_path / 'a.jpg') != 0
+    assert 'a.jpg: cannot be read as a picture (the JPEG is cut off' in errors(capsys)[0]
+    assert names(tmp_path / 'out') == []
 
 
 def test_an_interrupted_video_leaves_no_half_file(tmp_path):

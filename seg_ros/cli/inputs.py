@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
-import numpy as np
 
 from seg_ros.errors import ConfigError, ImageError
 from seg_ros.picture_sources import PICTURE_SUFFIXES
@@ -75,22 +74,3 @@ def _inspect(path: Path) -> Input:
         raise ImageError(f'{path.resolve()}: neither a picture nor a video that this OpenCV '
                          'reads; convert it to PNG, JPEG or MP4')
     return Input(path, is_video=True, frames=int(frames) if 0 < frames < 1e9 else 0)
-
-
-def read_picture(path: Path) -> np.ndarray:
-    """Read a picture of any kind; grey becomes colour, 16 bits 8, and transparency is left out.
-
-    :return: (H, W, 3) uint8 RGB.
-    :raises ImageError: it cannot be read.
-    """
-    try:
-        data = np.frombuffer(path.read_bytes(), np.uint8)
-        bgr = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
-    except OSError as error:
-        raise ImageError(f'{path.resolve()}: cannot be read: {error.strerror}') from error
-    except cv2.error:  # more pixels than OpenCV takes
-        bgr = None
-    if bgr is None:
-        raise ImageError(f'{path.resolve()}: cannot be read as a picture; convert it to PNG or '
-                         'JPEG, or remove it')
-    return cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)

@@ -8,7 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 from seg_ros.cli.edge import clearing_up_on_sigterm, run
-from seg_ros.cli.inputs import Input, count_frames, find_inputs, read_picture
+from seg_ros.cli.inputs import Input, count_frames, find_inputs
 from seg_ros.cli.videos import Video, VideoFile
 from seg_ros.errors import ConfigError, ImageError
 from seg_ros.files import write_png
@@ -16,6 +16,7 @@ from seg_ros.inference.device_segmenter import create_segmenter
 from seg_ros.inference.engines import ENGINES, PRECISIONS, create_engine
 from seg_ros.inference.segmenter import Segmenter
 from seg_ros.model_file import load_model, model_help
+from seg_ros.picture_sources import read_picture
 from seg_ros.render import draw_overlay
 
 ENDINGS = ('_labels', '_overlay')

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from seg_ros.errors import DataError, ImageError
-from seg_ros.jpeg_png import JPEG_START, PNG_START, read_size
+from seg_ros.jpeg_png import decode_picture
 from seg_ros.labels import UNKNOWN, LabelSet
 from seg_ros.training.data_files import read_file
 from seg_ros.training.label_files import read_ids
@@ -145,17 +145,8 @@ def read_rgb(path: Path) -> np.ndarray:
 
     :raises DataError: the file is not there or cannot be read as a picture.
     """
-    data = read_file(path)
-    bgr, reason = None, ''
     try:
-        if data.startswith((JPEG_START, PNG_START)):
-            read_size(memoryview(data))  # OpenCV would fill what a cut one lacks with grey
-        bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+        return decode_picture(read_file(path))
     except ImageError as error:
-        reason = f' ({error})'
-    except cv2.error:  # no bytes, or a size that OpenCV refuses: damaged, too
-        pass
-    if bgr is None:
-        raise DataError(f'{path.resolve()}: cannot be read as a picture{reason}; restore or '
-                        'remove it')
-    return cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
+        raise DataError(f'{path.resolve()}: cannot be read as a picture ({error}); restore or '
+                        'remove it') from error

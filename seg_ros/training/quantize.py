@@ -12,14 +12,13 @@ from tqdm import tqdm
 
 from seg_ros.cli.edge import run
 from seg_ros.cli.export import expect_onnx_name, missing_package_told
-from seg_ros.cli.inputs import read_picture
 from seg_ros.errors import ConfigError, ImageError
 from seg_ros.files import written_whole
 from seg_ros.inference.engines import create_engine
 from seg_ros.inference.segmenter import Segmenter, resize_picture
 from seg_ros.model_file import Model, load_model, model_help
 from seg_ros.model_spec import ModelSpec, input_size
-from seg_ros.picture_sources import PICTURE_SUFFIXES
+from seg_ros.picture_sources import PICTURE_SUFFIXES, read_picture
 from seg_ros.training.dataset import DataFolder, Sample, open_data
 from seg_ros.training.metrics import ConfusionMatrix
 

@@ -147,7 +147,7 @@ def test_picture_without_labels_is_named(camvid):
 def test_damaged_picture_is_named(camvid, damage):
     path = camvid / 'train' / '001.png'
     path.write_bytes(damage)
-    fault(path, 'cannot be read as a picture', '; restore or remove it')
+    fault(path, 'cannot be read as a picture (', '); restore or remove it')
 
 
 def test_jpeg_without_its_end_is_not_filled_with_grey(plain):
@@ -166,7 +166,7 @@ def test_other_formats_are_read_and_cut_ones_named(tmp_path, suffix):
     cv2.imwrite(str(path), bgr)
     assert np.array_equal(read_rgb(path), cv2.imread(str(path))[..., ::-1])
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(DataError, match=f'p.{suffix}: cannot be read as a picture; restore'):
+    with pytest.raises(DataError, match=f'p.{suffix}: cannot be read as a picture .*; restore'):
         read_rgb(path)
 
 

@@ -133,7 +133,8 @@ def test_harm_underway_ends_the_run_with_one_line_and_it_goes_on(camvid, recipe_
     resume: tuple[str, ...] = ()
     for harm, mend, said in (
             (lambda: picture.write_bytes(b''), lambda: picture.write_bytes(good),
-             f'{picture}: cannot be read as a picture; restore or remove it'),
+             f'{picture}: cannot be read as a picture (OpenCV does not know or take it); '
+             'restore or remove it'),
             (lambda: other.rename(labels), lambda: labels.write_bytes(known),
              f'{labels}: class ids [77] are neither a class'),
             (lambda: camvid.rename(away), lambda: away.rename(camvid),

@@ -43,7 +43,8 @@ def test_fault_is_told_once_and_ends_both(camvid, recipe_file, tmp_path, fault):
     out = tmp_path / 'run'
     if fault == 'picture':
         (camvid / 'val' / '000.png').write_bytes(b'no picture')
-        said = 'val/000.png: cannot be read as a picture; restore or remove it'
+        said = ('val/000.png: cannot be read as a picture (OpenCV does not know or take it); '
+                'restore or remove it')
     else:
         out.write_text('not a folder')
         said = 'run: cannot be made: File exists; give another --out'
