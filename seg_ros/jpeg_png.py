@@ -1,7 +1,7 @@
-"""Size and completeness of JPEG and PNG pictures, read from their bytes without decoding them.
+"""Pictures in bytes; of JPEG and PNG the size, and whether they are whole, without decoding them.
 
-OpenCV fills what is missing of a cut JPEG with grey (before version 5), and allocates whatever
-size a header claims: both are found out here, before anything is decoded.
+OpenCV fills what is missing of a cut JPEG with grey, and allocates whatever size a header claims:
+both are found out here, before anything is decoded.
 """
 
 import re

@@ -13,5 +13,5 @@ def default_threads() -> int:
 
 def use_threads(threads: int) -> None:
     """Have torch compute in as many threads; 0 is the default."""
-    default = default_threads()
+    default = default_threads()  # to be asked before the first change, whatever that is to
     torch.set_num_threads(threads or default)

@@ -213,11 +213,11 @@ class CameraStream:
 
 
 def picture_size(message: Image | CompressedImage) -> tuple[int, int]:
-    """Height and width that an image claims to have; 0, 0 where a compressed one is malformed."""
+    """Height and width that an image claims to have.
+
+    :raises ImageError: a compressed one is malformed.
+    """
     if isinstance(message, Image):
         return message.height, message.width
-    try:
-        size = read_size(memoryview(message.data))
-    except ImageError:
-        return 0, 0
+    size = read_size(memoryview(message.data))
     return size.height, size.width

@@ -25,9 +25,9 @@ def make_diagnostics(node: Node, state: str, cameras: Mapping[str, CameraStream 
     """Fill a status of each camera: level, summary and all counts and times.
 
     :param state: the node's lifecycle state.
-    :param refusal: why the last change of that state failed; '' if it did not.
     :param cameras: by name; None while the node is not configured.
     :param engine: name, device and precision of the engine.
+    :param refusal: why the last change of the state failed; '' if it did not.
     """
     array = DiagnosticArray()
     array.header.stamp = node.get_clock().now().to_msg()

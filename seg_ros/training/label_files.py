@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 
 from seg_ros.errors import DataError
+from seg_ros.jpeg_png import PNG_START
 from seg_ros.training.data_files import read_file
 
-SIGNATURE = b'\x89PNG\r\n\x1a\n'
 GREY, PALETTE = 0, 3
 COLOR_TYPES = {GREY: 'grey', 2: 'RGB', PALETTE: 'palette', 4: 'grey and alpha', 6: 'RGBA'}
 EXPECTED = 'expected a PNG with one class id of at most 8 bits per pixel'
@@ -24,7 +24,7 @@ def read_ids(path: Path) -> np.ndarray:
     :raises DataError: the file cannot be read, or holds something else.
     """
     data = read_file(path)
-    if not data.startswith(SIGNATURE):
+    if not data.startswith(PNG_START):
         raise DataError(f'{path.resolve()}: cannot be read as a PNG; {EXPECTED}; restore or '
                         'convert the file')
     chunks = list(_chunks(data))
@@ -48,7 +48,7 @@ def _damaged(path: Path) -> DataError:
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield kind and content of each chunk, to the end of the picture or the first damaged one."""
-    at = len(SIGNATURE)
+    at = len(PNG_START)
     while at + 12 <= len(data):
         length, kind = struct.unpack_from('>I4s', data, at)
         end = at + 8 + length
@@ -70,7 +70,7 @@ def _decode_as_grey(chunks: list[tuple[bytes, bytes]]) -> np.ndarray | None:
     # What else the file holds, palette and transparency above all, no longer applies.
     kept = [(b'IHDR', bytes(header)), *((kind, content) for kind, content in chunks
                                         if kind == b'IDAT'), (b'IEND', b'')]
-    data = SIGNATURE + b''.join(
+    data = PNG_START + b''.join(
         struct.pack('>I', len(content)) + kind + content
         + struct.pack('>I', zlib.crc32(kind + content)) for kind, content in kept)
     try:
